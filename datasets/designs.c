@@ -140,6 +140,15 @@ bool rt_capability_same(const char *a, const char *b)
     return a[0] != '\0' && strcmp(a, b) == 0;
 }
 
+int rt_capability_order(const char *a, const char *b)
+{
+    struct version x, y;
+    if (!read_version(a, &x) || !read_version(b, &y) || x.amd != y.amd)
+        return 0;
+    return x.major != y.major ? (x.major > y.major) - (x.major < y.major)
+                              : (x.minor > y.minor) - (x.minor < y.minor);
+}
+
 bool rt_capability_same_major(const char *a, const char *b)
 {
     size_t major = strcspn(a, ".");

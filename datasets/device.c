@@ -205,24 +205,23 @@ static int try_description(size_t i, const char *wanted, struct rt_hints *hints,
     return status;
 }
 
-/* The catalogue's board of exactly that name. */
-static bool find_listed(const char *name, struct rt_device *out)
+bool rt_device_listed(const char *name, struct rt_device *out)
 {
-    char wanted[128];
     struct rt_mig mig;
+    char *quoted = rt_format("\"%s\"", name);
     bool found = false;
-    normalise(name, strlen(name), wanted, sizeof wanted);
-    for (size_t i = 0; wanted[0] != '\0' && !found && rt_device_catalogue_json[i] != NULL; i++)
-        found = may_name_device(rt_device_catalogue_json[i], wanted) &&
+    for (size_t i = 0; !found && rt_device_catalogue_json[i] != NULL; i++)
+        found = strstr(rt_device_catalogue_json[i], quoted) != NULL &&
                 device_from_json(rt_device_catalogue_json[i], built_in, out, &mig) == RT_OK &&
                 strcmp(out->name, name) == 0;
+    free(quoted);
     return found;
 }
 
 void rt_device_recall(struct rt_device *device)
 {
     struct rt_device listed;
-    if (!find_listed(rt_device_board(device), &listed))
+    if (!rt_device_listed(rt_device_board(device), &listed))
         return;
     for (size_t f = 0; f < rt_device_field_count; f++)
         if (rt_device_fields[f].quirk && isnan(*rt_device_value(device, f)))
@@ -235,7 +234,7 @@ void rt_device_recall(struct rt_device *device)
 void rt_device_forget(struct rt_device *device)
 {
     struct rt_device listed;
-    if (!find_listed(rt_device_board(device), &listed))
+    if (!rt_device_listed(rt_device_board(device), &listed))
         return;
     for (size_t f = 0; f < rt_device_field_count; f++)
         if (rt_device_fields[f].quirk && *rt_device_value(device, f) == *rt_device_value(&listed, f))

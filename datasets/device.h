@@ -37,6 +37,9 @@ int rt_device_named(const char *name, struct rt_device *out);
 struct rt_mig;
 int rt_device_mig(const char *spec, struct rt_device *board, struct rt_mig *out);
 
+/* The catalogue's board of exactly that name. False: it has none. */
+bool rt_device_listed(const char *name, struct rt_device *out);
+
 /* Quirks of the catalogue's boards, in files that lack them. Files of devices and datasets from before there
  * were quirks mean those that the catalogue has for the board of exactly that name, or for the one that a
  * device is part of: rt_device_recall fills them in. Datasets hold the others alone, so that older ones keep

@@ -50,6 +50,51 @@ static char *seen_dtypes(const struct rt_prediction *prediction)
     return rt_text_take(&words);
 }
 
+/* How the predictor knows the GPU. */
+struct known {
+    struct rt_known_part part[RT_KNOWN_PARTS];
+    size_t count;
+};
+
+static void find_known(const struct rt_prediction *prediction, struct known *out)
+{
+    out->count = rt_forecast_known(&prediction->forecast, prediction->predictor, out->part);
+}
+
+static double known_share(const struct known *known, enum rt_knowledge by)
+{
+    double share = 0;
+    for (size_t i = 0; i < known->count; i++)
+        share += known->part[i].by == by ? known->part[i].share : 0;
+    return share;
+}
+
+static void add_part_words(struct rt_text *words, const struct rt_known_part *part)
+{
+    if (part->share >= 1e-3)
+        rt_text_item(words, ", ", "%s in %s", rt_families[part->family].name, rt_dtypes[part->dtype].name);
+}
+
+/* "linear in bf16, attention in fp8": what takes 0.1% of the time or more. */
+static char *known_words(const struct known *known, enum rt_knowledge by)
+{
+    struct rt_text words = {0};
+    for (size_t i = 0; i < known->count; i++)
+        if (known->part[i].by == by)
+            add_part_words(&words, &known->part[i]);
+    return rt_text_take(&words);
+}
+
+/* The same of what is known by measurements in other dtypes. */
+static char *other_dtypes_words(const struct known *known)
+{
+    struct rt_text words = {0};
+    for (size_t i = 0; i < known->count; i++)
+        if (!known->part[i].in_dtype)
+            add_part_words(&words, &known->part[i]);
+    return rt_text_take(&words);
+}
+
 /* What the predictor was fitted to of this GPU: all, a part or nothing of what the step runs. */
 static void add_predictor(struct rt_report *report, const struct rt_prediction *prediction)
 {
@@ -60,18 +105,19 @@ static void add_predictor(struct rt_report *report, const struct rt_prediction *
     const char *name = prediction->predictor_name, *kind = predictor->kind,
                *verb = calibrated ? "calibrated" : "fitted",
                *gpu = device->whole[0] != '\0' ? "the whole GPU" : "this GPU";
-    struct rt_forecast_fitted_share seen;
-    char *dtypes = seen_dtypes(prediction);
-    rt_forecast_fitted_share(&prediction->forecast, predictor, &seen);
+    struct known known;
+    find_known(prediction, &known);
+    double seen = known_share(&known, RT_KNOWN_MEASURED);
+    char *words = known_words(&known, RT_KNOWN_MEASURED), *dtypes = seen_dtypes(prediction);
     if (!rt_predictor_is_fitted(predictor))
         rt_report_add_title(report, "by the roofline: a lower bound, not a forecast");
-    else if (seen.share >= 0.995)
+    else if (seen >= 0.995)
         rt_report_add_title(report, "by %s (%s), which was %s to %s", name, kind, verb, gpu);
-    else if (seen.share >= 0.01)
+    else if (seen >= 0.01)
         rt_report_add_title(report,
                             "by %s (%s), which was %s to %s for %.0f%% of the time (%s), to other GPUs for "
                             "the rest",
-                            name, kind, verb, gpu, 100 * seen.share, seen.words);
+                            name, kind, verb, gpu, 100 * seen, words);
     else if (device->boost_mhz > 0)
         rt_report_add_title(report, "by %s (%s), which was not fitted to GPUs below their boost clock", name,
                             kind);
@@ -82,7 +128,7 @@ static void add_predictor(struct rt_report *report, const struct rt_prediction *
                             dtypes);
     else
         rt_report_add_title(report, "by %s (%s), which was not fitted to %s", name, kind, gpu);
-    free(seen.words);
+    free(words);
     free(dtypes);
 }
 
@@ -135,10 +181,9 @@ static void add_title(struct rt_report *report, const struct rt_prediction *pred
 
 double rt_prediction_seen_pct(const struct rt_prediction *prediction)
 {
-    struct rt_forecast_fitted_share seen;
-    rt_forecast_fitted_share(&prediction->forecast, prediction->predictor, &seen);
-    free(seen.words);
-    return 100 * seen.share;
+    struct known known;
+    find_known(prediction, &known);
+    return 100 * known_share(&known, RT_KNOWN_MEASURED);
 }
 
 static void add_subject(struct rt_report *report, const struct rt_prediction *prediction)
@@ -322,6 +367,45 @@ static void add_coverage(struct rt_report *report, const struct rt_prediction *p
     rt_text_release(&words);
 }
 
+static json_t *known_json(const struct known *known)
+{
+    json_t *rows = json_array();
+    for (size_t i = 0; i < known->count; i++) {
+        const struct rt_known_part *part = &known->part[i];
+        json_array_append_new(rows, json_pack("{s:s, s:s, s:s, s:b, s:f}", "by", rt_knowledge_words[part->by],
+                                              "family", rt_families[part->family].name, "dtype",
+                                              rt_dtypes[part->dtype].name, "in_dtype", part->in_dtype,
+                                              "share_pct", 100 * part->share));
+    }
+    return rows;
+}
+
+/* "measured 72% (linear in bf16), same design 28% (layernorm in bf16); by other dtypes: layernorm in bf16".
+ */
+static void add_known(struct rt_report *report, const struct rt_prediction *prediction)
+{
+    struct known known;
+    struct rt_text text = {0};
+    find_known(prediction, &known);
+    for (int by = 0; by < RT_KNOWLEDGE_COUNT; by++) {
+        double share = known_share(&known, by);
+        char *words = known_words(&known, by);
+        if (share >= 0.995)
+            rt_text_item(&text, ", ", "%s", rt_knowledge_words[by]);
+        else if (share >= 0.005)
+            rt_text_item(&text, ", ", "%s %.0f%% (%s)", rt_knowledge_words[by], 100 * share, words);
+        free(words);
+    }
+    char *others = other_dtypes_words(&known);
+    if (others[0] != '\0')
+        rt_text_add(&text, "; by other dtypes: %s", others);
+    free(others);
+    rt_report_add_fact(report, "gpu_known", known_json(&known),
+                       rt_predictor_is_fitted(prediction->predictor) && text.length > 0 ? "known" : NULL,
+                       "%s", text.length > 0 ? text.text : "");
+    rt_text_release(&text);
+}
+
 static void add_memory(struct rt_report *report, const struct rt_forecast *f)
 {
     const struct rt_graph_memory *m = &f->memory;
@@ -429,6 +513,7 @@ struct rt_report *rt_prediction_report(const struct rt_prediction *prediction, b
     rt_prediction_add_energy(report, prediction);
     rt_prediction_add_electricity(report, prediction);
     add_host(report, prediction);
+    add_known(report, prediction);
     add_coverage(report, prediction, rows, count);
     add_memory(report, &prediction->forecast);
     rt_fit_report(report, &prediction->advice);

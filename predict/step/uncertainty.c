@@ -108,28 +108,23 @@ static void forecast_as(const struct rt_forecast *forecast, const struct rt_fore
     *dtype = moves ? forecast->graph->options.dtype : (enum rt_dtype)launch->kernel.call.dtype;
 }
 
-/* "linear in bf16, bmm in bf16": what takes 0.1% or more of `sum`, longest first. Clears `seen_us`. */
-static char *seen_words(double seen_us[RT_FAMILY_COUNT][RT_DTYPE_COUNT], double sum)
+/* By how they are known, the nearest first, then the longest first. */
+static int compare_parts(const void *left, const void *right)
 {
-    struct rt_text words = {0};
-    for (;;) {
-        double *longest = &seen_us[0][0];
-        for (int i = 1; i < RT_FAMILY_COUNT * RT_DTYPE_COUNT; i++)
-            if (seen_us[i / RT_DTYPE_COUNT][i % RT_DTYPE_COUNT] > *longest)
-                longest = &seen_us[i / RT_DTYPE_COUNT][i % RT_DTYPE_COUNT];
-        size_t place = (size_t)(longest - &seen_us[0][0]);
-        if (!(*longest >= 1e-3 * sum) || *longest == 0)
-            return rt_text_take(&words);
-        rt_text_item(&words, ", ", "%s in %s", rt_families[place / RT_DTYPE_COUNT].name,
-                     rt_dtypes[place % RT_DTYPE_COUNT].name);
-        *longest = 0;
-    }
+    const struct rt_known_part *a = left, *b = right;
+    return a->by != b->by ? (a->by > b->by) - (a->by < b->by) : (a->share < b->share) - (a->share > b->share);
 }
 
-void rt_forecast_fitted_share(const struct rt_forecast *forecast, const struct rt_predictor *predictor,
-                              struct rt_forecast_fitted_share *out)
+size_t rt_forecast_known(const struct rt_forecast *forecast, const struct rt_predictor *predictor,
+                         struct rt_known_part *parts)
 {
-    double seen_us[RT_FAMILY_COUNT][RT_DTYPE_COUNT] = {{0}}, seen = 0, sum = 0;
+    double time_us[RT_KNOWLEDGE_COUNT][RT_FAMILY_COUNT][RT_DTYPE_COUNT] = {{{0}}}, sum = 0;
+    struct {
+        bool asked, in_dtype;
+        enum rt_knowledge by;
+    } known[RT_OP_COUNT][RT_DTYPE_COUNT] = {{{0}}};
+    bool others[RT_FAMILY_COUNT][RT_DTYPE_COUNT] = {{0}};
+    size_t count = 0;
     for (size_t i = 0; i < forecast->launch_count; i++) {
         const struct rt_forecast_launch *launch = &forecast->launches[i];
         double time = rt_forecast_launch_total(forecast, launch);
@@ -137,14 +132,22 @@ void rt_forecast_fitted_share(const struct rt_forecast *forecast, const struct r
         enum rt_dtype dtype;
         if (launch->source == RT_TIME_LINK)
             continue;
-        sum += time;
         forecast_as(forecast, launch, &op, &dtype);
-        if (launch->source == RT_TIME_ROOFLINE ||
-            !rt_predictor_has_seen(predictor, forecast->device, op, dtype))
-            continue;
-        seen += time;
-        seen_us[rt_ops[op].family][dtype] += time;
+        if (!known[op][dtype].asked) {
+            known[op][dtype].asked = true;
+            known[op][dtype].by =
+                rt_predictor_knowledge(predictor, forecast->device, op, dtype, &known[op][dtype].in_dtype);
+        }
+        int by = launch->source == RT_TIME_ROOFLINE ? RT_KNOWN_NOWHERE : known[op][dtype].by;
+        others[rt_ops[op].family][dtype] |= !known[op][dtype].in_dtype;
+        time_us[by][rt_ops[op].family][dtype] += time;
+        sum += time;
     }
-    *out = (struct rt_forecast_fitted_share){.share = sum > 0 ? seen / sum : 0,
-                                             .words = seen_words(seen_us, sum)};
+    for (int by = 0; by < RT_KNOWLEDGE_COUNT; by++)
+        for (int f = 0; f < RT_FAMILY_COUNT; f++)
+            for (int t = 0; t < RT_DTYPE_COUNT; t++)
+                if (time_us[by][f][t] > 0)
+                    parts[count++] = (struct rt_known_part){by, f, t, !others[f][t], time_us[by][f][t] / sum};
+    qsort(parts, count, sizeof *parts, compare_parts);
+    return count;
 }

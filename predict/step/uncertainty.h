@@ -14,12 +14,17 @@ double rt_forecast_extrapolated_share(const struct rt_forecast *forecast,
                                       const struct rt_predictor *predictor, enum rt_family *family,
                                       int *feature);
 
-/* What the predictor has seen of the device, by share of the time of all launches but collectives. */
-struct rt_forecast_fitted_share {
-    double share; /* 0..1: of kernels whose network was fitted or calibrated to the device in their dtype */
-    char *words;  /* those: "linear in bf16, attention in fp8", longest first; free with free() */
+/* How the predictor knows the device in kernels of a family and dtype. */
+struct rt_known_part {
+    enum rt_knowledge by;
+    enum rt_family family;
+    enum rt_dtype dtype;
+    bool in_dtype; /* not: by devices that were measured in other dtypes */
+    double share;  /* 0..1 of the time of all launches but collectives */
 };
-void rt_forecast_fitted_share(const struct rt_forecast *forecast, const struct rt_predictor *predictor,
-                              struct rt_forecast_fitted_share *out);
+enum { RT_KNOWN_PARTS = RT_KNOWLEDGE_COUNT * RT_FAMILY_COUNT * RT_DTYPE_COUNT };
+/* Into parts (RT_KNOWN_PARTS), the nearest first, of them the longest first; how many. */
+size_t rt_forecast_known(const struct rt_forecast *forecast, const struct rt_predictor *predictor,
+                         struct rt_known_part *parts);
 
 #endif

@@ -22,6 +22,9 @@ cp stdout training.json
 cat >check.py <<'END'
 import json, math
 r = json.load(open("training.json"))
+known = r["gpu_known"] # fitted to devices that do not exist
+assert {k["by"] for k in known} == {"other vendors only"} and math.isclose(sum(k["share_pct"] for k in known), 100, rel_tol=1e-9), known
+assert all(k["in_dtype"] and k["dtype"] == "fp32" for k in known), known
 assert r["mode"] == "training" and r["optimizer"] == "adamw" and r["gpu_seen_pct"] == 0 and r["gpu_changes"] is None
 assert math.isclose(sum(o["time_ms"] for o in r["ops"]), r["kernels_ms"], rel_tol=1e-9)
 assert math.isclose(r["before_ms"] + r["on_ms"] + r["after_ms"], r["total_ms"], rel_tol=1e-9)
@@ -347,6 +350,14 @@ holds "is named" "by pretrained (rooftile), which was fitted to this GPU for" st
 succeeds "an H200 in bf16" predict --gpu H200 -m gpt3-2.7b --dtype bf16
 holds "is known in its products alone" "fitted to this GPU for " stdout
 holds "which are named" "% of the time (linear in bf16, attention in bf16), to other GPUs for the rest" stdout
+holds "and how it is known" "known     measured " stdout
+sed 's/"NVIDIA B200"/"NVIDIA Next"/; s/"10.0"/"13.0"/; /"chip"/d' "$ROOFTILE_SOURCE/datasets/devices/b200.json" >next.json
+succeeds "a GPU that is yet to come" predict --gpu next.json -m gpt3-2.7b
+holds "is newer than all that was measured" "known     older designs only" stdout
+succeeds "half an L40S" predict --gpu L40S,sms=71 -m gpt3-2.7b
+holds "is a chip that was measured" "known     same chip" stdout
+succeeds "the roofline" predict -p roofline --gpu L4 -m gpt3-2.7b
+lacks "knows no GPU" "known  " stdout
 succeeds "in fp32" predict --gpu H200 -m bert-base
 holds "it is said to be known in others" "which was fitted to this GPU only in bf16, fp8" stdout
 succeeds "a GPU whose SMs were changed" predict --gpu A100-PCIE-40GB,sms=20 -m bert-base

@@ -74,6 +74,12 @@ static void test_new_capabilities(void)
 
 static void test_capabilities_compare(void)
 {
+    CU_ASSERT_TRUE(rt_capability_order("9.0", "10.0") < 0 && rt_capability_order("8.9", "8.6") > 0);
+    CU_ASSERT_TRUE(rt_capability_order("gfx90a", "gfx942") < 0 &&
+                   rt_capability_order("gfx950", "gfx90a") > 0);
+    CU_ASSERT_EQUAL(rt_capability_order("9.0", "9.0"), 0);
+    CU_ASSERT_EQUAL(rt_capability_order("9.0", "gfx942"), 0);
+    CU_ASSERT_EQUAL(rt_capability_order("", "9.0"), 0);
     CU_ASSERT_TRUE(rt_capability_same("9.0", "9.0"));
     CU_ASSERT_FALSE(rt_capability_same("", ""));
     CU_ASSERT_TRUE(rt_capability_same_major("8.0", "8.9"));

@@ -78,6 +78,23 @@ bool rt_predictor_has_seen(const struct rt_predictor *predictor, const struct rt
  * (RT_DTYPE_COUNT). */
 void rt_predictor_seen_dtypes(const struct rt_predictor *predictor, const struct rt_device *device,
                               bool *seen);
+/* How a GPU is known in kernels of an op, the nearest first, by the devices that its net was fitted to. */
+enum rt_knowledge {
+    RT_KNOWN_MEASURED, /* rt_predictor_has_seen */
+    RT_KNOWN_CHIP,     /* another board of its chip; itself with other numbers, or in other dtypes */
+    RT_KNOWN_DESIGN,   /* another chip of its compute capability */
+    RT_KNOWN_OLDER,    /* of its vendor's designs only older ones */
+    RT_KNOWN_NEWER,
+    RT_KNOWN_OTHERS,  /* older and newer ones */
+    RT_KNOWN_VENDORS, /* GPUs of other vendors */
+    RT_KNOWN_NOWHERE, /* no net */
+    RT_KNOWLEDGE_COUNT
+};
+extern const char *const rt_knowledge_words[RT_KNOWLEDGE_COUNT];
+/* By devices that the net was fitted to in that dtype; where there are none, by all of them: not *in_dtype.
+ */
+enum rt_knowledge rt_predictor_knowledge(const struct rt_predictor *predictor, const struct rt_device *device,
+                                         enum rt_op_id op, enum rt_dtype dtype, bool *in_dtype);
 /* As rt_predictor_fitted_to for any of the ops that models are made of: products, row ops, elementwise ops.
  */
 bool rt_predictor_knows_device_in(const struct rt_predictor *predictor, const char *name,

@@ -1,4 +1,5 @@
-/* Half-widths of a predictor's forecasts, and how its errors go together. See predictor.h. */
+/* Half-widths of a predictor's forecasts, how it knows a GPU, and how its errors go together. See
+ * predictor.h. */
 #include "base/status.h"
 #include "models/predictors/predictor/predictor.h"
 
@@ -150,6 +151,83 @@ double rt_predictor_interval(const struct rt_predictor *predictor, const struct 
     double ln_half_width;
     rt_predictor_intervals(predictor, device, query, &level, 1, &ln_half_width);
     return ln_half_width;
+}
+
+/* --- how a GPU is known --- */
+
+const char *const rt_knowledge_words[RT_KNOWLEDGE_COUNT] = {
+    [RT_KNOWN_MEASURED] = "measured",          [RT_KNOWN_CHIP] = "same chip",
+    [RT_KNOWN_DESIGN] = "same design",         [RT_KNOWN_OLDER] = "older designs only",
+    [RT_KNOWN_NEWER] = "newer designs only",   [RT_KNOWN_OTHERS] = "other designs",
+    [RT_KNOWN_VENDORS] = "other vendors only", [RT_KNOWN_NOWHERE] = "no GPU",
+};
+
+/* How near a device is to one that was measured. */
+static enum rt_knowledge kinship(const struct rt_device *device, const char *name, const char *vendor,
+                                 const char *capability)
+{
+    struct rt_device other;
+    if (vendor[0] != '\0' && strcmp(vendor, device->vendor) != 0)
+        return RT_KNOWN_VENDORS;
+    if (!rt_capability_same(capability, device->compute_capability)) {
+        int order = rt_capability_order(capability, device->compute_capability);
+        return order < 0 ? RT_KNOWN_OLDER : order > 0 ? RT_KNOWN_NEWER : RT_KNOWN_OTHERS;
+    }
+    rt_device_init(&other, name);
+    rt_device_recall(&other); /* its chip */
+    return rt_chip_same(&other, device) ? RT_KNOWN_CHIP : RT_KNOWN_DESIGN;
+}
+
+/* The nearest of two; older and newer ones together are both. */
+static enum rt_knowledge nearest(enum rt_knowledge a, enum rt_knowledge b)
+{
+    bool sides = (a == RT_KNOWN_OLDER && b == RT_KNOWN_NEWER) || (a == RT_KNOWN_NEWER && b == RT_KNOWN_OLDER);
+    bool others = fmax(a, b) == RT_KNOWN_OTHERS && fmin(a, b) >= RT_KNOWN_OLDER;
+    return sides || others ? RT_KNOWN_OTHERS : a < b ? a : b;
+}
+
+/* Nets that note no devices: those of the predictor, as the catalogue has them. */
+static enum rt_knowledge known_by_names(const struct rt_predictor *predictor, const struct rt_device *device)
+{
+    char *names = rt_strdup(predictor->devices), *rest = names, *name;
+    enum rt_knowledge known = RT_KNOWN_NOWHERE;
+    while ((name = strsep(&rest, "\n")) != NULL) {
+        struct rt_device listed;
+        if (name[0] != '\0' && rt_device_listed(name, &listed))
+            known = nearest(known, kinship(device, name, listed.vendor, listed.compute_capability));
+    }
+    free(names);
+    return known;
+}
+
+/* The nearest of the devices that a net was fitted to, in that dtype alone or in any. */
+static enum rt_knowledge known_by_effects(const struct rt_family_net *net, const struct rt_device *device,
+                                          enum rt_dtype dtype, bool in_dtype)
+{
+    enum rt_knowledge known = RT_KNOWN_NOWHERE;
+    for (size_t i = 0; i < net->effects.count; i++) {
+        const struct rt_device_effect *other = &net->effects.known[i];
+        if (!other->calibrated && (!in_dtype || rt_device_effect_has_dtype(other, dtype)))
+            known = nearest(known, kinship(device, other->device, other->vendor, other->capability));
+    }
+    return known;
+}
+
+enum rt_knowledge rt_predictor_knowledge(const struct rt_predictor *predictor, const struct rt_device *device,
+                                         enum rt_op_id op, enum rt_dtype dtype, bool *in_dtype)
+{
+    const struct rt_family_net *net = rt_predictor_net(predictor, op, dtype);
+    *in_dtype = true;
+    if (rt_predictor_has_seen(predictor, device, op, dtype))
+        return RT_KNOWN_MEASURED;
+    if (net == NULL || !rt_forecasters[net->forecaster].fitted)
+        return RT_KNOWN_NOWHERE;
+    if (net->effects.count == 0)
+        return known_by_names(predictor, device);
+    enum rt_knowledge known =
+        rt_net_serves(net, op, dtype) ? known_by_effects(net, device, dtype, true) : RT_KNOWN_NOWHERE;
+    *in_dtype = known != RT_KNOWN_NOWHERE;
+    return *in_dtype ? known : known_by_effects(net, device, dtype, false);
 }
 
 /* --- how errors go together --- */

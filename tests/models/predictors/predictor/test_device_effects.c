@@ -157,6 +157,68 @@ static void test_seen_in_a_dtype(void)
         CU_ASSERT_TRUE(rt_device_effect_has_dtype(&entry[0], (enum rt_dtype)dtype));
 }
 
+static enum rt_knowledge known(const struct rt_predictor *predictor, const char *gpu, enum rt_dtype dtype,
+                               bool *in_dtype)
+{
+    struct rt_device device;
+    find(gpu, &device);
+    return rt_predictor_knowledge(predictor, &device, RT_OP_ADD, dtype, in_dtype);
+}
+
+/* By the nearest of those that were measured in the dtype, else in any. */
+static void test_how_a_device_is_known(void)
+{
+    static const struct {
+        const char *gpu;
+        enum rt_dtype dtype;
+        enum rt_knowledge known;
+        bool in_dtype;
+    } rows[] = {
+        {"V100-PCIE-32GB", RT_FP32, RT_KNOWN_MEASURED, true},
+        {"V100-PCIE-32GB", RT_FP16, RT_KNOWN_OTHERS, true}, /* P100 and A40 */
+        {"V100-PCIE-32GB,sms=40", RT_FP32, RT_KNOWN_CHIP, true},
+        {"V100S", RT_FP32, RT_KNOWN_CHIP, true},
+        {"TITAN V", RT_FP32, RT_KNOWN_DESIGN, true},
+        {"RTX 4070 Laptop", RT_FP32, RT_KNOWN_OLDER, true},
+        {"RTX 3080", RT_FP16, RT_KNOWN_DESIGN, true},
+        {"M40", RT_FP32, RT_KNOWN_NEWER, true},
+        {"P100", RT_BF16, RT_KNOWN_CHIP, false}, /* itself in fp16 */
+        {"MI300X", RT_FP32, RT_KNOWN_VENDORS, true},
+        {"RTX 4090", RT_BF16, RT_KNOWN_OLDER, false},
+    };
+    struct rt_device_effect entry[] = {effect("V100-PCIE-32GB", 0, 0, 0), effect("P100", 0, 0, 0),
+                                       effect("A40", 0, 0, 0), effect("RTX 4090", 0, 0, 0)};
+    struct rt_family_net net = {.family = RT_FAMILY_ELEMENTWISE,
+                                .effects = {entry, RT_COUNT(entry), RT_FAMILY_ELEMENTWISE}};
+    struct rt_predictor predictor = {.nets = &net, .net_count = 1, .devices = entry[0].device};
+    struct rt_device device;
+    bool in_dtype;
+    rt_device_effect_add_dtype(&entry[0], RT_FP32);
+    rt_device_effect_add_dtype(&entry[1], RT_FP16);
+    rt_device_effect_add_dtype(&entry[2], RT_FP16);
+    rt_device_effect_add_dtype(&entry[3], RT_FP32);
+    entry[3].calibrated = true; /* says nothing of others */
+    for (size_t i = 0; i < RT_COUNT(rows); i++) {
+        enum rt_knowledge got = known(&predictor, rows[i].gpu, rows[i].dtype, &in_dtype);
+        if (got != rows[i].known || in_dtype != rows[i].in_dtype)
+            printf("# %s: %s\n", rows[i].gpu, rt_knowledge_words[got]);
+        CU_ASSERT_EQUAL(got, rows[i].known);
+        CU_ASSERT_EQUAL(in_dtype, rows[i].in_dtype);
+    }
+    CU_ASSERT_EQUAL(known(&predictor, "RTX 4090", RT_FP32, &in_dtype), RT_KNOWN_MEASURED);
+    CU_ASSERT_EQUAL(known(&predictor, "RTX 4080", RT_FP32, &in_dtype), RT_KNOWN_OLDER);
+    find("V100", &device);
+    CU_ASSERT_EQUAL(rt_predictor_knowledge(&predictor, &device, RT_OP_SOFTMAX, RT_FP32, &in_dtype),
+                    RT_KNOWN_NOWHERE);
+    net.effects.count = 0; /* by the predictor's list, which says no dtypes */
+    char names[] = "Tesla T4\nNVIDIA H200\nCPU";
+    predictor.devices = names;
+    CU_ASSERT_EQUAL(known(&predictor, "T4", RT_FP32, &in_dtype), RT_KNOWN_MEASURED);
+    CU_ASSERT_EQUAL(known(&predictor, "GH200", RT_FP32, &in_dtype), RT_KNOWN_CHIP);
+    CU_ASSERT_EQUAL(known(&predictor, "RTX 2080 SUPER", RT_BF16, &in_dtype), RT_KNOWN_DESIGN);
+    CU_ASSERT_EQUAL(known(&predictor, "A100", RT_FP16, &in_dtype), RT_KNOWN_OTHERS);
+}
+
 static void test_memory_kinds(void)
 {
     static const struct {
@@ -363,7 +425,7 @@ static void test_queued_kernels(void)
 }
 
 RT_TESTS(RT_TEST(test_prior), RT_TEST(test_prior_of_products), RT_TEST(test_prior_keeps_to_the_vendor),
-         RT_TEST(test_known_in_a_dtype), RT_TEST(test_seen_in_a_dtype), RT_TEST(test_memory_kinds),
-         RT_TEST(test_memory_gain), RT_TEST(test_sustained_flops), RT_TEST(test_sustained_matrix_flops),
-         RT_TEST(test_times_head), RT_TEST(test_host_head), RT_TEST(test_times_are_bounded),
-         RT_TEST(test_gradient_of_times), RT_TEST(test_queued_kernels))
+         RT_TEST(test_known_in_a_dtype), RT_TEST(test_seen_in_a_dtype), RT_TEST(test_how_a_device_is_known),
+         RT_TEST(test_memory_kinds), RT_TEST(test_memory_gain), RT_TEST(test_sustained_flops),
+         RT_TEST(test_sustained_matrix_flops), RT_TEST(test_times_head), RT_TEST(test_host_head),
+         RT_TEST(test_times_are_bounded), RT_TEST(test_gradient_of_times), RT_TEST(test_queued_kernels))
