@@ -1,17 +1,18 @@
 /* Lists of numbers. See ranges.h. */
 #include "base/ranges.h"
+#include "base/options.h"
 #include "base/status.h"
 #include "base/strings.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* What is read, and the list so far. */
 struct list {
     const char *option, *text;
     const struct rt_range_kind *kind;
-    double *values;
-    size_t count;
+    struct rt_numbers *numbers;
 };
 
 static int add(struct list *list, double value)
@@ -19,9 +20,9 @@ static int add(struct list *list, double value)
     if (!(value > 0 && value <= list->kind->most))
         return rt_fail(RT_EUSAGE, "%s %s: %g is no %s; %s", list->option, list->text, value, list->kind->noun,
                        list->kind->bounds);
-    if (list->count == RT_RANGES_MOST)
+    if (list->numbers->count == RT_RANGES_MOST)
         return rt_fail(RT_EUSAGE, "%s: at most %d %s", list->option, RT_RANGES_MOST, list->kind->nouns);
-    list->values[list->count++] = value;
+    list->numbers->value[list->numbers->count++] = value;
     return RT_OK;
 }
 
@@ -63,11 +64,12 @@ static int add_item(struct list *list, const char *item, size_t length)
     return status;
 }
 
-int rt_ranges_read(const char *option, const char *text, const struct rt_range_kind *kind, double *values,
-                   size_t *count)
+int rt_ranges_read(const char *option, const char *text, const struct rt_range_kind *kind,
+                   struct rt_numbers *out)
 {
-    struct list list = {option, text, kind, values, 0};
+    struct list list = {option, text, kind, out};
     int status = RT_OK;
+    out->count = 0;
     for (const char *item = text; status == RT_OK; item++) {
         size_t length = strcspn(item, ",");
         status = add_item(&list, item, length);
@@ -75,6 +77,35 @@ int rt_ranges_read(const char *option, const char *text, const struct rt_range_k
         if (*item == '\0')
             break;
     }
-    *count = list.count;
+    return status;
+}
+
+static int read_number(const char *option, const char *text, double least, double most, bool whole,
+                       double *out)
+{
+    int64_t integer = 0;
+    int status = whole ? rt_argument_integer(option, text, (int64_t)least, (int64_t)most, &integer)
+                       : rt_argument_real(option, text, least, most, out);
+    if (whole)
+        *out = (double)integer;
+    return status;
+}
+
+int rt_numbers_read(const char *option, const char *text, double least, double most, bool whole, size_t count,
+                    struct rt_numbers *out)
+{
+    int status = RT_OK;
+    out->count = 0;
+    for (const char *item = text; status == RT_OK; item++) {
+        size_t length = strcspn(item, ",");
+        if (out->count == count)
+            return rt_fail(RT_EUSAGE, "%s: at most %zu values", option, count);
+        char *number = rt_format("%.*s", (int)length, item);
+        status = read_number(option, number, least, most, whole, &out->value[out->count++]);
+        free(number);
+        item += length;
+        if (*item == '\0')
+            break;
+    }
     return status;
 }

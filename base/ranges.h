@@ -4,9 +4,15 @@
 #ifndef ROOFTILE_BASE_RANGES_H
 #define ROOFTILE_BASE_RANGES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 enum { RT_RANGES_MOST = 200 };
+
+struct rt_numbers {
+    double value[RT_RANGES_MOST];
+    size_t count;
+};
 
 /* What the numbers of an option are, for its sentences. */
 struct rt_range_kind {
@@ -16,8 +22,12 @@ struct rt_range_kind {
     double most;              /* that a number may be; all are above 0 */
 };
 
-/* Into `values` (RT_RANGES_MOST), in order. RT_EUSAGE for what is no list of such numbers. */
-int rt_ranges_read(const char *option, const char *text, const struct rt_range_kind *kind, double *values,
-                   size_t *count);
+/* In order. RT_EUSAGE for what is no list of such numbers. */
+int rt_ranges_read(const char *option, const char *text, const struct rt_range_kind *kind,
+                   struct rt_numbers *out);
+
+/* The same without ranges: at most `count` numbers from `least` to `most`, or whole ones. */
+int rt_numbers_read(const char *option, const char *text, double least, double most, bool whole, size_t count,
+                    struct rt_numbers *out);
 
 #endif

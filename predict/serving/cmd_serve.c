@@ -1,6 +1,7 @@
 /* `rooftile serve`: what users of an LLM server wait for, and what it gives. */
 #include "base/options.h"
 #include "base/outputs.h"
+#include "base/ranges.h"
 #include "base/report_files.h"
 #include "base/status.h"
 #include "base/strings.h"
@@ -15,16 +16,12 @@
 #include <string.h>
 
 enum { MOST_POINTS = 64 };
-struct reals {
-    double value[MOST_POINTS];
-    size_t count;
-};
 
 struct arguments {
     const char *predictor, *gpu, *model, *as, *requests, *timeline;
     const struct rt_server *server;
     struct rt_step step;
-    struct reals concurrency, rate;
+    struct rt_numbers concurrency, rate;
     struct rt_serve_load load;
     double range_ratio, prefix_percent;
     int64_t budget, sequences, block, cache_tokens; /* 0: the server's own, and as many as fit */
@@ -54,39 +51,14 @@ static int read_lengths(const char *option, const char *text, void *value)
     return status;
 }
 
-/* "1,4,16" */
-static int read_list(const char *option, const char *text, double least, double most, bool whole,
-                     struct reals *list)
-{
-    int status = RT_OK;
-    list->count = 0;
-    for (const char *item = text; status == RT_OK; item++) {
-        size_t length = strcspn(item, ",");
-        if (list->count == MOST_POINTS)
-            return rt_fail(RT_EUSAGE, "%s: at most %d values", option, MOST_POINTS);
-        char *number = rt_format("%.*s", (int)length, item);
-        int64_t integer = 0;
-        double *value = &list->value[list->count++];
-        status = whole ? rt_argument_integer(option, number, (int64_t)least, (int64_t)most, &integer)
-                       : rt_argument_real(option, number, least, most, value);
-        if (whole)
-            *value = (double)integer;
-        free(number);
-        item += length;
-        if (*item == '\0')
-            break;
-    }
-    return status;
-}
-
 static int read_concurrency(const char *option, const char *text, void *value)
 {
-    return read_list(option, text, 1, 1000000, true, value);
+    return rt_numbers_read(option, text, 1, 1000000, true, MOST_POINTS, value);
 }
 
 static int read_rates(const char *option, const char *text, void *value)
 {
-    return read_list(option, text, 1e-6, 1e9, false, value);
+    return rt_numbers_read(option, text, 1e-6, 1e9, false, MOST_POINTS, value);
 }
 
 static const struct rt_option options[] = {

@@ -144,16 +144,6 @@ double rt_tally_percentile(struct rt_tally *tally, double share)
     return part > 0 ? value + part * (at_rank(tally, low + 1) - value) : value;
 }
 
-double rt_tally_below(struct rt_tally *tally, double value)
-{
-    double below = 0;
-    for (size_t i = 0; i < tally->entries; i++)
-        below += tally->entry[i].value <= value ? tally->entry[i].weight : 0;
-    for (size_t b = 0, last = bin_of(value); tally->bin != NULL && b <= last; b++)
-        below += tally->bin[b];
-    return tally->weight > 0 ? below / tally->weight : NAN;
-}
-
 void rt_tally_release(struct rt_tally *tally)
 {
     free(tally->entry);

@@ -32,9 +32,6 @@ double rt_tally_mean(const struct rt_tally *tally); /* NaN: of nothing */
 /* `share` of 0 to 1: 0.5 is the median. Sorts the entries. NaN: of nothing. */
 double rt_tally_percentile(struct rt_tally *tally, double share);
 
-/* How much of the weight is at or below a value. */
-double rt_tally_below(struct rt_tally *tally, double value);
-
 void rt_tally_release(struct rt_tally *tally);
 
 #endif

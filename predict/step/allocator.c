@@ -1,5 +1,6 @@
 /* PyTorch's caching allocator. See allocator.h. */
 #include "predict/step/allocator.h"
+#include "base/array.h"
 #include "base/status.h"
 
 #include <math.h>
@@ -36,11 +37,7 @@ static uint32_t new_block(struct rt_allocator *allocator, struct rt_allocator_bl
     if (number != RT_NO_BLOCK) {
         allocator->unused = allocator->blocks[number].after;
     } else {
-        if (allocator->block_count == allocator->block_capacity) {
-            allocator->block_capacity = allocator->block_capacity > 0 ? 2 * allocator->block_capacity : 256;
-            allocator->blocks =
-                rt_realloc(allocator->blocks, allocator->block_capacity, sizeof *allocator->blocks);
-        }
+        RT_GROW(allocator->blocks, allocator->block_count, 1, allocator->block_capacity);
         number = allocator->block_count++;
     }
     allocator->blocks[number] = block;
@@ -80,10 +77,7 @@ static void add_free(struct rt_allocator *allocator, uint32_t number)
     const struct rt_allocator_block *block = &allocator->blocks[number];
     struct rt_allocator_pool *pool = &allocator->pools[block->pool];
     size_t place = place_of(allocator, block->pool, block->size, block->address);
-    if (pool->count == pool->capacity) {
-        pool->capacity = pool->capacity > 0 ? 2 * pool->capacity : 64;
-        pool->blocks = rt_realloc(pool->blocks, pool->capacity, sizeof *pool->blocks);
-    }
+    RT_GROW(pool->blocks, pool->count, 1, pool->capacity);
     memmove(pool->blocks + place + 1, pool->blocks + place, (pool->count - place) * sizeof *pool->blocks);
     pool->blocks[place] = number;
     pool->count++;

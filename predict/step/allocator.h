@@ -21,7 +21,8 @@ struct rt_allocator {
     double most_allocated, most_reserved;
     bool full; /* a request did not fit, even after all free segments went back */
     struct rt_allocator_block *blocks;
-    uint32_t block_count, block_capacity;
+    uint32_t block_count;
+    size_t block_capacity;
     struct rt_allocator_pool {
         uint32_t *blocks; /* free, from the smallest; of one size, by address */
         size_t count, capacity;

@@ -1,5 +1,6 @@
 /* `rooftile predict`: how long a model takes on a GPU. */
 #include "base/options.h"
+#include "base/ranges.h"
 #include "base/report_files.h"
 #include "base/status.h"
 #include "datasets/run_attributes.h"
@@ -22,23 +23,19 @@
 #include <string.h>
 
 enum { MOST_VALUES = 64 };
-struct values {
-    int64_t value[MOST_VALUES];
-    size_t count;
-};
 
 struct arguments {
     const char *predictor, *model, *as, *trace;
     struct rt_names gpus, reports;
-    struct values batches, sequences, images; /* those of the step, case by case; none: not given */
+    struct rt_numbers batches, sequences, images; /* those of the step, case by case; none: not given */
     int64_t dataset_size, nodes;
     struct rt_electricity electricity;
     struct rt_step step;
     struct rt_network_memo *memo;
-    struct rt_share_list shares;
+    struct rt_numbers shares;
     enum rt_share_kind share_kind;
     double within;
-    struct rt_limit_list limits;
+    struct rt_numbers limits;
     double clock_mhz;
     struct rt_onnx_given onnx;
     bool max_batch, fallback, overwrite, json, no_patterns;
@@ -47,30 +44,16 @@ struct arguments {
 /* "1,2,4" */
 static int read_values(const char *option, const char *text, void *value)
 {
-    struct values *values = value;
-    int status = RT_OK;
-    values->count = 0;
-    for (const char *item = text; status == RT_OK; item++) {
-        size_t length = strcspn(item, ",");
-        if (values->count == MOST_VALUES)
-            return rt_fail(RT_EUSAGE, "%s: at most %d values", option, MOST_VALUES);
-        char *number = rt_format("%.*s", (int)length, item);
-        status = rt_argument_integer(option, number, 1, INT32_MAX, &values->value[values->count++]);
-        free(number);
-        item += length;
-        if (*item == '\0')
-            break;
-    }
-    return status;
+    return rt_numbers_read(option, text, 1, INT32_MAX, true, MOST_VALUES, value);
 }
 
 static int read_images(const char *option, const char *text, void *value)
 {
-    struct values *images = value;
+    struct rt_numbers *images = value;
     int status = read_values(option, text, images);
     for (size_t i = 0; status == RT_OK && i < images->count; i++)
         if (images->value[i] > RT_MOST_PIXELS)
-            status = rt_fail(RT_EUSAGE, "%s %" PRId64 ": the side of an image has 1 to %d pixels", option,
+            status = rt_fail(RT_EUSAGE, "%s %.0f: the side of an image has 1 to %d pixels", option,
                              images->value[i], RT_MOST_PIXELS);
     return status;
 }
@@ -163,7 +146,7 @@ static const struct rt_option options[] = {
     {"no-overlap", 0, NULL, RT_FLAG(struct arguments, step.parallel.no_overlap),
      "Sum gradients after the backward pass, not during it"},
     RT_HEADING("A share of the SMs:"),
-    {"sm-share", 0, "LIST", RT_OWN(struct arguments, shares, rt_share_list_read),
+    {"sm-share", 0, "LIST", RT_OWN(struct arguments, shares, rt_shares_read),
      "The step's time against its share of the GPU's SMs, in percent, and the smallest share that is as good "
      "as all: 25,50,100 or FROM:TO:STEP, 10:100:10"},
     {"share-by", 0, "NAME", RT_CHOICE(struct arguments, share_kind, rt_share_kinds),
@@ -172,7 +155,7 @@ static const struct rt_option options[] = {
     {"within", 0, "PERCENT", RT_NUMBER(struct arguments, within, 0, 1000),
      "How much longer, in percent, that smallest share may take than all SMs"},
     RT_HEADING("Power:"),
-    {"power-limit", 0, "LIST", RT_OWN(struct arguments, limits, rt_limit_list_read),
+    {"power-limit", 0, "LIST", RT_OWN(struct arguments, limits, rt_limits_read),
      "Under a power limit of each GPU, in watts: time and energy of the step; of several limits "
      "(150,200,250 or FROM:TO:STEP, 150:700:25) the curve, and which take the least energy and the least "
      "energy x time (default: the board's)"},
@@ -256,7 +239,7 @@ static int check_arguments(const struct arguments *arguments)
 /* ---- cases ---- */
 
 /* What steps differ in beside the batch: images, or sequences. */
-static const struct values *sizes_of(const struct arguments *arguments)
+static const struct rt_numbers *sizes_of(const struct arguments *arguments)
 {
     return arguments->images.count > 0 ? &arguments->images : &arguments->sequences;
 }
@@ -264,22 +247,22 @@ static const struct values *sizes_of(const struct arguments *arguments)
 /* Steps on one GPU: every batch with every size; one of each where none is given. */
 static size_t case_count(const struct arguments *arguments)
 {
-    const struct values *sizes = sizes_of(arguments);
+    const struct rt_numbers *sizes = sizes_of(arguments);
     return (arguments->batches.count > 0 ? arguments->batches.count : 1) *
            (sizes->count > 0 ? sizes->count : 1);
 }
 
 static struct rt_step case_of(const struct arguments *arguments, size_t i)
 {
-    const struct values *sizes = sizes_of(arguments);
+    const struct rt_numbers *sizes = sizes_of(arguments);
     size_t each = sizes->count > 0 ? sizes->count : 1;
     struct rt_step step = arguments->step;
     if (arguments->batches.count > 0)
-        step.batch = arguments->batches.value[i / each];
+        step.batch = (int64_t)arguments->batches.value[i / each];
     if (arguments->sequences.count > 0)
-        step.sequence = arguments->sequences.value[0];
+        step.sequence = (int64_t)arguments->sequences.value[0];
     if (sizes->count > 0)
-        *(sizes == &arguments->images ? &step.image : &step.sequence) = sizes->value[i % each];
+        *(sizes == &arguments->images ? &step.image : &step.sequence) = (int64_t)sizes->value[i % each];
     return step;
 }
 
@@ -363,7 +346,7 @@ static int hold(const struct arguments *arguments, struct rt_prediction *predict
     for (size_t i = 0; status == RT_OK && i < count; i++)
         if (predictions[i].refused == NULL)
             status = rt_forecast_cap_power(&predictions[i].forecast, &predictions[i].device,
-                                           predictions[i].predictor, arguments->limits.watts[0]);
+                                           predictions[i].predictor, arguments->limits.value[0]);
     return status;
 }
 

@@ -16,11 +16,6 @@ double rt_launch_reread_bytes(const struct rt_forecast_launch *launch, const str
 void rt_launch_query(const struct rt_forecast_launch *launch, const struct rt_device *device,
                      struct rt_query *query);
 
-/* The query that stands for a launch that only moves data: an elementwise op that reads and writes as many
- * bytes, in the graph's dtype. Both are bound by memory bandwidth, of which devices reach 0.6 to 0.9. */
-void rt_launch_query_move(const struct rt_forecast_launch *launch, const struct rt_device *device,
-                          enum rt_dtype dtype, struct rt_query *query);
-
 /* The queries of one or several forecasts to the predictor: every distinct one is answered once, and all in
  * one pass through each network. */
 
@@ -29,13 +24,13 @@ void rt_launch_query_move(const struct rt_forecast_launch *launch, const struct 
 struct rt_forecast_queries {
     struct rt_query *query; /* (count), distinct */
     size_t count;
-    uint32_t *of_launch;             /* (launches of all forecasts): its query; RT_NO_QUERY: none */
-    double *time_us;                 /* (count) answers; NaN where skip is not RT_SKIP_NONE */
-    double *ln_half_width;           /* (count) half-width of the interval in ln; NaN: unknown */
-    double *shared;                  /* (count) share of the squared error that the family has in common */
-    uint8_t *skip;                   /* (count) enum rt_skip */
+    uint32_t *of_launch;   /* (launches of all forecasts): its query; RT_NO_QUERY: none */
+    double *time_us;       /* (count) answers; NaN where skip is not RT_SKIP_NONE */
+    double *ln_half_width; /* (count) half-width of the interval in ln; NaN: unknown */
+    double *shared;        /* (count) share of the squared error that the family has in common */
+    uint8_t *skip;         /* (count) enum rt_skip */
     double moved_ln_half_width, moved_shared; /* both of launches that only move data */
-    double error_correlation;        /* of what families have in common */
+    double error_correlation;                 /* of what families have in common */
 };
 
 /* Lists and answers the queries of forecasts (count >= 1) on one device, whose launches are listed. */

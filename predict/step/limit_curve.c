@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-int rt_limit_list_read(const char *option, const char *text, void *value)
+int rt_limits_read(const char *option, const char *text, void *watts)
 {
     static const struct rt_range_kind kind = {
         .noun = "power limit",
@@ -16,8 +16,7 @@ int rt_limit_list_read(const char *option, const char *text, void *value)
         .give = "give watts such as 200 or 150,200,250, or FROM:TO:STEP such as 150:700:25",
         .bounds = "a power limit is above 0 W",
         .most = 1e6};
-    struct rt_limit_list *list = value;
-    return rt_ranges_read(option, text, &kind, list->watts, &list->count);
+    return rt_ranges_read(option, text, &kind, watts);
 }
 
 static int solve(const struct rt_prediction *prediction, struct rt_limit_curve *curve)
@@ -26,18 +25,18 @@ static int solve(const struct rt_prediction *prediction, struct rt_limit_curve *
     double scale[RT_ENERGY_PARTS];
     int status = RT_OK;
     for (size_t i = 0; status == RT_OK && i < curve->limits.count; i++)
-        status = rt_power_limit_check(&prediction->device, curve->limits.watts[i]);
+        status = rt_power_limit_check(&prediction->device, curve->limits.value[i]);
     if (status == RT_OK)
         status = rt_power_profile_clocks(&prediction->forecast, prediction->predictor, &profile, scale);
     if (status == RT_OK)
         status = rt_power_at(&profile, scale, profile.board_w, &curve->full);
     for (size_t i = 0; status == RT_OK && i < curve->limits.count; i++)
-        if ((status = rt_power_at(&profile, scale, curve->limits.watts[i], &curve->states[i])) != RT_OK)
+        if ((status = rt_power_at(&profile, scale, curve->limits.value[i], &curve->states[i])) != RT_OK)
             rt_fail_context(status, "%s", prediction->device.name);
     return status;
 }
 
-int rt_limit_curve(const struct rt_prediction *prediction, const struct rt_limit_list *limits,
+int rt_limit_curve(const struct rt_prediction *prediction, const struct rt_numbers *limits,
                    struct rt_limit_curve *out)
 {
     const struct rt_device *device = &prediction->device;
@@ -50,8 +49,8 @@ int rt_limit_curve(const struct rt_prediction *prediction, const struct rt_limit
         rt_limit_curve_release(&curve);
         return status;
     }
-    curve.least_energy = rt_power_least_energy(curve.states, limits->watts, limits->count);
-    curve.least_delay_product = rt_power_least_delay_product(curve.states, limits->watts, limits->count);
+    curve.least_energy = rt_power_least_energy(curve.states, limits->value, limits->count);
+    curve.least_delay_product = rt_power_least_delay_product(curve.states, limits->value, limits->count);
     *out = curve;
     return RT_OK;
 }
@@ -110,7 +109,7 @@ static struct rt_table *states_table(const struct rt_prediction *p, const struct
         const struct rt_power_state *state = &curve->states[i];
         char *bar = rt_text_bar(state->joules / most);
         electricity(p, state->joules, columns + OWN, values);
-        rt_table_row_numbers(table, values, more, curve->limits.watts[i], state->clock * curve->boost_mhz,
+        rt_table_row_numbers(table, values, more, curve->limits.value[i], state->clock * curve->boost_mhz,
                              state->step_us / 1e3, state->step_us / curve->full.step_us, state->watts,
                              state->joules, 100 * state->joules / curve->full.joules, delay_product(state),
                              bar);
@@ -126,7 +125,7 @@ static void add_best_json(struct rt_report *report, const char *name, const stru
     const struct {
         const char *member;
         double value;
-    } members[] = {{"limit_w", curve->limits.watts[best]},
+    } members[] = {{"limit_w", curve->limits.value[best]},
                    {"total_ms", state->step_us / 1e3},
                    {"step_j", state->joules},
                    {"watts", state->watts}};
@@ -163,7 +162,7 @@ static void add_best(struct rt_report *report, const char *what, const struct rt
     const struct rt_power_state *state = &curve->states[best];
     rt_report_add_note(report, NULL,
                        "%s: %g W, with %.1f%% of the energy at full power and %.2f times the time", what,
-                       curve->limits.watts[best], 100 * state->joules / curve->full.joules,
+                       curve->limits.value[best], 100 * state->joules / curve->full.joules,
                        state->step_us / curve->full.step_us);
 }
 
@@ -187,12 +186,12 @@ static void add_plot(struct rt_report *report, const struct rt_prediction *predi
         energy
             ? rt_plot_new("Energy against the power limit",
                           "The %s takes the least energy, %.4g J a step, at %g W; at full power %.4g J.",
-                          predictions[0].device.name, first->states[best].joules, first->limits.watts[best],
+                          predictions[0].device.name, first->states[best].joules, first->limits.value[best],
                           first->full.joules)
             : rt_plot_new("Time against the power limit",
                           "The %s takes %.4g ms at full power, and %.4g ms at the %g W of the least energy.",
                           predictions[0].device.name, first->full.step_us / 1e3,
-                          first->states[best].step_us / 1e3, first->limits.watts[best]);
+                          first->states[best].step_us / 1e3, first->limits.value[best]);
     rt_plot_axes(plot, "power limit, W", RT_SCALE_LINEAR, energy ? "J a step" : "time of a step, ms",
                  count > 1 ? RT_SCALE_LOG : RT_SCALE_LINEAR);
     for (size_t i = 0; i < count; i++) {
@@ -200,7 +199,7 @@ static void add_plot(struct rt_report *report, const struct rt_prediction *predi
         char *name = rt_prediction_case(&predictions[i]);
         for (size_t s = 0; s < curves[i].limits.count; s++)
             values[s] = energy ? curves[i].states[s].joules : curves[i].states[s].step_us / 1e3;
-        rt_plot_line(plot, name, curves[i].limits.watts, values, curves[i].limits.count);
+        rt_plot_line(plot, name, curves[i].limits.value, values, curves[i].limits.count);
         free(name);
     }
     rt_report_add_plot(report, plot);

@@ -10,26 +10,21 @@
 #include "predict/step/power_curve.h"
 #include "predict/step/prediction.h"
 
-/* Watts, as --power-limit has them. */
-struct rt_limit_list {
-    double watts[RT_RANGES_MOST];
-    size_t count;
-};
-
-/* "200", "150,200,250", "150:700:25". RT_EUSAGE for what is no limit. */
-int rt_limit_list_read(const char *option, const char *text, void *list);
+/* Watts into a struct rt_numbers: "200", "150,200,250", "150:700:25". RT_EUSAGE for what is no limit. */
+int rt_limits_read(const char *option, const char *text, void *watts);
 
 struct rt_limit_curve {
-    struct rt_limit_list limits;
+    struct rt_numbers limits;      /* W */
     struct rt_power_state *states; /* (limits.count) */
     struct rt_power_state full;    /* under the board's own limit */
     double boost_mhz;              /* that clocks are shares of */
     size_t least_energy, least_delay_product;
 };
 
-/* Of a prediction at full power. Errors are those of rt_forecast_cap_power. Release with rt_limit_curve_release.
+/* Of a prediction at full power. Errors are those of rt_forecast_cap_power. Release with
+ * rt_limit_curve_release.
  */
-int rt_limit_curve(const struct rt_prediction *prediction, const struct rt_limit_list *limits,
+int rt_limit_curve(const struct rt_prediction *prediction, const struct rt_numbers *limits,
                    struct rt_limit_curve *out);
 void rt_limit_curve_release(struct rt_limit_curve *curve);
 

@@ -18,7 +18,9 @@
  * MiB (docs/log/parts.md). */
 static const double sm_mib = 4.286;
 
-double rt_memory_context(const struct rt_device *device, const struct rt_host *host)
+/* Bytes that the driver takes beside what the allocator has: context and libraries. `host` NULL: the default.
+ */
+static double context_bytes(const struct rt_device *device, const struct rt_host *host)
 {
     if (host == NULL)
         host = rt_host_default();
@@ -103,7 +105,7 @@ void rt_forecast_sum_memory(struct rt_forecast *forecast)
     struct rt_tensor_schedule schedule;
     forecast->memory_bytes = rt_memory_for_programs_gib(device) * RT_GIB;
     options_of(forecast, &options);
-    double context = rt_memory_context(device, forecast->options.host);
+    double context = context_bytes(device, forecast->options.host);
     rt_tensor_schedule(graph, &options, &schedule);
     rt_graph_memory_of(graph, &schedule, &forecast->memory);
     double workspace = cublas_bytes(graph, device);
@@ -200,7 +202,7 @@ void rt_memory_generation(const struct rt_forecast *prefill, const struct rt_for
     struct rt_tensor_schedule schedules[3];
     struct rt_memory_options options;
     struct rt_allocator allocator;
-    double context = rt_memory_context(first->device, first->options.host);
+    double context = context_bytes(first->device, first->options.host);
     int64_t steps = last->graph->options.context - first->graph->options.context + 1;
     if (!concatenates(first->graph) || steps < 1)
         return;

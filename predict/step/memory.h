@@ -1,6 +1,6 @@
 /*
- * What a step takes of a device's memory: its tensors (models/networks/memory.h) as PyTorch's caching allocator
- * holds them, the workspaces of its libraries, and the driver's context.
+ * What a step takes of a device's memory: its tensors (models/networks/memory.h) as PyTorch's caching
+ * allocator holds them, the workspaces of its libraries, and the driver's context.
  */
 #ifndef ROOFTILE_PREDICT_STEP_MEMORY_H
 #define ROOFTILE_PREDICT_STEP_MEMORY_H
@@ -8,13 +8,9 @@
 #include "predict/step/forecast.h"
 
 /* A step is said to fit where it can do with so much less than all of the memory. Training on MIG slices took
- * up to 9% more than forecast (docs/results/memory.md), and a step that was said to fit and does not costs its
- * user more than a step that was said not to. */
+ * up to 9% more than forecast (docs/results/memory.md), and a step that was said to fit and does not costs
+ * its user more than a step that was said not to. */
 #define RT_MEMORY_MARGIN 0.1
-
-/* Bytes that the driver takes beside what the allocator has: context and libraries. `host` NULL: the default.
- */
-double rt_memory_context(const struct rt_device *device, const struct rt_host *host);
 
 /* Sets memory (tensors of the device that needs most), taken, memory_bytes and overfull. */
 void rt_forecast_sum_memory(struct rt_forecast *forecast);

@@ -1,6 +1,7 @@
 /* Gradient sums and pipelines. See parallel.h. */
 #include "predict/step/parallel.h"
 #include "base/status.h"
+#include "base/units.h"
 #include "predict/step/collectives.h"
 
 #include <math.h>
@@ -10,7 +11,7 @@ double rt_gradient_sums_us(const double *ready_us, const double *bytes, size_t c
                            const struct rt_parallelism *parallel, const struct rt_collectives *collectives,
                            struct rt_gradient_sum *sums, size_t *sum_count)
 {
-    double limit = parallel->bucket_bytes > 0 ? parallel->bucket_bytes : 25.0 * 1024 * 1024;
+    double limit = parallel->bucket_bytes > 0 ? parallel->bucket_bytes : 25 * RT_MIB;
     double free_at = 0, bucket = 0;
     size_t done = 0;
     for (size_t i = 0; i < count; i++) {

@@ -31,8 +31,11 @@ static int add_lower(const struct rt_forecast *forecast, const struct rt_predict
     return RT_OK;
 }
 
-int rt_power_profile_lower(const struct rt_forecast *forecast, const struct rt_predictor *predictor,
-                           const double *clock, size_t count, struct rt_power_profile *profile)
+/* Adds points at `clock` (count, shares of the device's own clock that fall, each below 1) to the profile of
+ * a forecast's first point: the same graph on the same device at those clocks. Errors are those of
+ * rt_forecast_graph. No time is below that of the point before it. */
+static int add_lowers(const struct rt_forecast *forecast, const struct rt_predictor *predictor,
+                      const double *clock, size_t count, struct rt_power_profile *profile)
 {
     int status = RT_OK;
     for (size_t i = 0; status == RT_OK && i < count && profile->points < RT_POWER_POINTS; i++)
@@ -63,7 +66,7 @@ int rt_power_profile_clocks(const struct rt_forecast *forecast, const struct rt_
     static const double lower[] = {0.93, 0.86, 0.79, 0.72, 0.65, 0.58, 0.5, 0.42, 0.34, 0.27, 0.21, 0.16};
     rt_power_profile_full(forecast, profile);
     rt_energy_scales(&predictor->energy, forecast->device, scale);
-    return rt_power_profile_lower(forecast, predictor, lower, RT_COUNT(lower), profile);
+    return add_lowers(forecast, predictor, lower, RT_COUNT(lower), profile);
 }
 
 /* The lowest clock of a profile at which the step takes no longer than `step_us`, and no lower than the mean

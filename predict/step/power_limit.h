@@ -23,10 +23,4 @@ int rt_power_profile_clocks(const struct rt_forecast *forecast, const struct rt_
 int rt_forecast_cap_power(struct rt_forecast *forecast, struct rt_device *device,
                           const struct rt_predictor *predictor, double limit_w);
 
-/* Adds points at `clock` (count, shares of the device's own clock that fall, each below 1) to the profile of
- * a forecast's first point: the same graph on the same device at those clocks. Errors are those of
- * rt_forecast_graph. No time is below that of the point before it. */
-int rt_power_profile_lower(const struct rt_forecast *forecast, const struct rt_predictor *predictor,
-                           const double *clock, size_t count, struct rt_power_profile *profile);
-
 #endif

@@ -36,9 +36,9 @@ struct rt_prediction {
                       owned */
 };
 
-/* Settles `step` on a device and builds its graph: sets what a prediction says of its model and step, host, device
- * and graph; release with rt_prediction_release in any case. The errors of rt_step_settle, rt_settled_step_graph and
- * rt_host_find. */
+/* Settles `step` on a device and builds its graph: sets what a prediction says of its model and step, host,
+ * device and graph; release with rt_prediction_release in any case. The errors of rt_step_settle,
+ * rt_settled_step_graph and rt_host_find. */
 int rt_prediction_begin(const struct rt_step *step, const struct rt_model_source *source,
                         const struct rt_device *device, struct rt_prediction *out);
 void rt_prediction_release(struct rt_prediction *prediction);
@@ -50,8 +50,6 @@ struct rt_forecast_options rt_prediction_how(const struct rt_prediction *predict
 struct rt_fit_case rt_prediction_fit(const struct rt_prediction *prediction,
                                      const struct rt_model_source *source);
 
-/* Tokens of a step: of all sequences; decode: one each; NaN for images. */
-double rt_prediction_tokens(const struct rt_prediction *prediction);
 double rt_prediction_tokens_per_second(const struct rt_prediction *prediction);
 
 /* Tokens, or images, of a step. */
@@ -72,9 +70,6 @@ double rt_prediction_joules_per_item(const struct rt_prediction *prediction);
 /* Its energy and power as facts of a report. */
 void rt_prediction_add_energy(struct rt_report *report, const struct rt_prediction *prediction);
 
-/* What joules bring. */
-double rt_electricity_of(const struct rt_electricity *electricity, enum rt_electricity_kind kind,
-                         double joules);
 /* Was any of it asked for? */
 bool rt_electricity_asked(const struct rt_electricity *electricity);
 /* A column of a sweep: per million tokens or images, where a step takes `joules` on all GPUs. */
@@ -125,7 +120,8 @@ struct rt_report *rt_prediction_report(const struct rt_prediction *prediction, b
 struct rt_report *rt_prediction_sweep(const struct rt_prediction *predictions, size_t count, bool json,
                                       bool pictures);
 
-/* The step as a timeline in Chrome's trace format, which Perfetto (ui.perfetto.dev) opens; atomic. See timeline.h. */
+/* The step as a timeline in Chrome's trace format, which Perfetto (ui.perfetto.dev) opens; atomic. See
+ * timeline.h. */
 extern const struct rt_output_kind rt_trace_kind; /* base/outputs.h */
 int rt_prediction_trace(const struct rt_prediction *prediction, const char *path);
 
@@ -134,9 +130,5 @@ int rt_prediction_trace(const struct rt_prediction *prediction, const char *path
 /* Of one forecast: time by op beside its bound, kernels under the device's roofline, the step's timeline,
  * memory by part. */
 void rt_prediction_add_plots(struct rt_report *report, const struct rt_prediction *prediction);
-
-/* Of several: time against batch, sequence or image, by GPU; of one step on several GPUs time and coverage by
- * GPU. Those without a forecast are left out. */
-void rt_sweep_add_plots(struct rt_report *report, const struct rt_prediction *predictions, size_t count);
 
 #endif

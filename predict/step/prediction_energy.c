@@ -106,8 +106,9 @@ static const struct {
                               {"price_per_million_images", "price/Mimage", NAN}},
 };
 
-double rt_electricity_of(const struct rt_electricity *electricity, enum rt_electricity_kind kind,
-                         double joules)
+/* What joules bring. */
+static double amount_of(const struct rt_electricity *electricity, enum rt_electricity_kind kind,
+                        double joules)
 {
     return electricity->per_kwh[kind] * joules / JOULES_A_KWH;
 }
@@ -125,8 +126,7 @@ struct rt_electricity_column rt_electricity_column(const struct rt_prediction *p
 {
     bool images = rt_prediction_of_images(prediction);
     struct rt_electricity_column column = images ? kinds[kind].images : kinds[kind].tokens;
-    column.value =
-        rt_electricity_of(&prediction->electricity, kind, 1e6 * joules / rt_prediction_items(prediction));
+    column.value = amount_of(&prediction->electricity, kind, 1e6 * joules / rt_prediction_items(prediction));
     return column;
 }
 
@@ -140,14 +140,13 @@ static struct amounts amounts_of(const struct rt_prediction *prediction, enum rt
     const struct rt_forecast_energy *energy = &prediction->forecast.energy;
     double joules = rt_prediction_joules(prediction);
     return (struct amounts){
-        .step = rt_electricity_of(electricity, kind, joules),
-        .low = rt_electricity_of(electricity, kind, energy->low_joules * energy->gpus),
-        .high = rt_electricity_of(electricity, kind, energy->high_joules * energy->gpus),
+        .step = amount_of(electricity, kind, joules),
+        .low = amount_of(electricity, kind, energy->low_joules * energy->gpus),
+        .high = amount_of(electricity, kind, energy->high_joules * energy->gpus),
         .items = rt_electricity_column(prediction, kind, joules).value,
-        .epoch =
-            prediction->dataset_size > 0
-                ? rt_electricity_of(electricity, kind, joules * (double)rt_prediction_epoch_steps(prediction))
-                : NAN};
+        .epoch = prediction->dataset_size > 0
+                     ? amount_of(electricity, kind, joules * (double)rt_prediction_epoch_steps(prediction))
+                     : NAN};
 }
 
 static json_t *amounts_json(const struct rt_prediction *prediction, enum rt_electricity_kind kind,

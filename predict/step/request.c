@@ -92,7 +92,8 @@ double rt_prediction_items_per_second(const struct rt_prediction *prediction)
     return (double)prediction->batch / (prediction->forecast.total_us / 1e6);
 }
 
-double rt_prediction_tokens(const struct rt_prediction *prediction)
+/* Tokens of a step: of all sequences; decode: one each; NaN for images. */
+static double tokens_of(const struct rt_prediction *prediction)
 {
     const struct rt_graph_options *options = &prediction->graph.options;
     bool decode = options->step == RT_STEP_DECODE;
@@ -105,7 +106,7 @@ double rt_prediction_tokens(const struct rt_prediction *prediction)
 
 double rt_prediction_tokens_per_second(const struct rt_prediction *prediction)
 {
-    return rt_prediction_tokens(prediction) / (prediction->forecast.total_us / 1e6);
+    return tokens_of(prediction) / (prediction->forecast.total_us / 1e6);
 }
 
 int64_t rt_prediction_epoch_steps(const struct rt_prediction *prediction)
@@ -126,7 +127,7 @@ double rt_prediction_joules(const struct rt_prediction *prediction)
 
 double rt_prediction_items(const struct rt_prediction *prediction)
 {
-    return rt_prediction_of_images(prediction) ? (double)prediction->batch : rt_prediction_tokens(prediction);
+    return rt_prediction_of_images(prediction) ? (double)prediction->batch : tokens_of(prediction);
 }
 
 double rt_prediction_joules_per_item(const struct rt_prediction *prediction)

@@ -9,11 +9,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-const char *const rt_share_bounds[RT_SHARE_BOUNDS] = {"host", "compute", "memory"};
+static const char *const bound_names[RT_SHARE_BOUNDS] = {"host", "compute", "memory"};
 
 /* --- what was asked for --- */
 
-int rt_share_list_read(const char *option, const char *text, void *value)
+int rt_shares_read(const char *option, const char *text, void *percents)
 {
     static const struct rt_range_kind kind = {
         .noun = "share",
@@ -21,8 +21,7 @@ int rt_share_list_read(const char *option, const char *text, void *value)
         .give = "give percents of the SMs such as 25,50,100, or FROM:TO:STEP such as 10:100:10",
         .bounds = "a share is above 0 and at most 100 percent of the SMs",
         .most = 100};
-    struct rt_share_list *list = value;
-    return rt_ranges_read(option, text, &kind, list->percent, &list->count);
+    return rt_ranges_read(option, text, &kind, percents);
 }
 
 /* --- the curve --- */
@@ -96,15 +95,15 @@ static int find_knee(const struct asked *asked, double limit_us, struct rt_share
     return status == RT_OK ? time_point(asked, fmin(enough * granule.step, whole->sms), knee) : status;
 }
 
-static int time_points(const struct asked *asked, const struct rt_share_list *shares,
+static int time_points(const struct asked *asked, const struct rt_numbers *percents,
                        struct rt_share_curve *curve)
 {
     int status = RT_OK;
-    for (size_t i = 0; status == RT_OK && i < shares->count; i++) {
+    for (size_t i = 0; status == RT_OK && i < percents->count; i++) {
         double sms;
         bool there = false;
         status = rt_share_sms(rt_field_words("sm_share").text, &asked->prediction->device, asked->kind,
-                              shares->percent[i], &sms);
+                              percents->value[i], &sms);
         for (size_t p = 0; p < curve->count; p++)
             there |= curve->points[p].sms == sms;
         if (status == RT_OK && !there)
@@ -114,7 +113,7 @@ static int time_points(const struct asked *asked, const struct rt_share_list *sh
 }
 
 int rt_share_curve(const struct rt_prediction *prediction, enum rt_share_kind kind,
-                   const struct rt_share_list *shares, double within, struct rt_share_curve *out)
+                   const struct rt_numbers *percents, double within, struct rt_share_curve *out)
 {
     struct asked asked = {.prediction = prediction, .options = prediction->forecast.options, .kind = kind};
     struct rt_share_curve curve = {.kind = kind, .within = within};
@@ -123,10 +122,10 @@ int rt_share_curve(const struct rt_prediction *prediction, enum rt_share_kind ki
     asked.options.level = 0;
     asked.options.times_only = true;
     asked.options.energy = false;
-    curve.points = rt_calloc(shares->count + 1, sizeof *curve.points);
+    curve.points = rt_calloc(percents->count + 1, sizeof *curve.points);
     int status = time_point(&asked, prediction->device.sms, &curve.whole);
     if (status == RT_OK)
-        status = time_points(&asked, shares, &curve);
+        status = time_points(&asked, percents, &curve);
     if (status == RT_OK)
         status = find_knee(&asked, curve.whole.total_us * (1 + within / 100), &curve.knee);
     rt_network_memo_free(memo);
@@ -154,7 +153,7 @@ static void add_point(struct rt_table *table, const struct rt_share_point *point
     rt_table_row(table, point->percent, (long long)point->sms, point->total_us / 1e3,
                  point->total_us / whole->total_us, point->kernels_us / 1e3,
                  100 * (point->untuned_us / point->tuned_us - 1), point->bandwidth_gbs,
-                 rt_share_bounds[point->bound], bar);
+                 bound_names[point->bound], bar);
     free(bar);
 }
 
@@ -193,7 +192,7 @@ static json_t *curve_json(const struct rt_prediction *p, const struct rt_share_c
     rt_report_add_json(report, "knee.sms", rt_json_number(knee->sms));
     rt_report_add_json(report, "knee.percent", rt_json_number(knee->percent));
     rt_report_add_json(report, "knee.total_ms", rt_json_number(knee->total_us / 1e3));
-    rt_report_add_json(report, "knee.bound", json_string(rt_share_bounds[knee->bound]));
+    rt_report_add_json(report, "knee.bound", json_string(bound_names[knee->bound]));
     rt_report_add_table(report, "points", "", points_table(curve));
     json_t *json = rt_report_json(report);
     rt_report_free(report);
@@ -211,7 +210,7 @@ static void add_curve(struct rt_report *report, const struct rt_prediction *p,
                        "bound by %s",
                        knee->sms, p->device.sms, knee->percent, knee->total_us / 1e3, curve->within,
                        curve->whole.total_us / 1e3,
-                       knee->bound == RT_SHARE_HOST ? "the host" : rt_share_bounds[knee->bound]);
+                       knee->bound == RT_SHARE_HOST ? "the host" : bound_names[knee->bound]);
     free(words);
 }
 

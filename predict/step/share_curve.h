@@ -12,17 +12,11 @@
 #include "datasets/share.h"
 #include "predict/step/prediction.h"
 
-/* Percentages of the SMs, as --sm-share has them. */
-struct rt_share_list {
-    double percent[RT_RANGES_MOST];
-    size_t count;
-};
-
-/* "25,50,100", "10:100:10" (from, to, step), or both mixed. RT_EUSAGE for what is no share. */
-int rt_share_list_read(const char *option, const char *text, void *list);
+/* Percentages of the SMs into a struct rt_numbers: "25,50,100", "10:100:10" (from, to, step), or both mixed.
+ * RT_EUSAGE for what is no share. */
+int rt_shares_read(const char *option, const char *text, void *percents);
 
 enum rt_share_bound { RT_SHARE_HOST, RT_SHARE_COMPUTE, RT_SHARE_MEMORY, RT_SHARE_BOUNDS };
-extern const char *const rt_share_bounds[RT_SHARE_BOUNDS]; /* "host", "compute", "memory" */
 
 struct rt_share_point {
     double percent, sms;
@@ -46,7 +40,7 @@ struct rt_share_curve {
  * all granules, not only over the points: a step takes no longer with more SMs. The errors of
  * rt_forecast_graph. Release with rt_share_curve_release. */
 int rt_share_curve(const struct rt_prediction *prediction, enum rt_share_kind kind,
-                   const struct rt_share_list *shares, double within, struct rt_share_curve *out);
+                   const struct rt_numbers *percents, double within, struct rt_share_curve *out);
 void rt_share_curve_release(struct rt_share_curve *curve);
 
 /* Curves of predictions, one each. Free with rt_report_free. */

@@ -147,112 +147,6 @@ static struct rt_table *rows_table(const struct rt_prediction *predictions, size
     return table;
 }
 
-/* --- the report --- */
-
-static json_t *row_json(const struct rt_prediction *p)
-{
-    if (p->refused != NULL)
-        return json_pack("{s:o, s:o, s:o, s:I, s:I, s:s, s:o}", "model", rt_json_text(p->model), "gpu",
-                         rt_json_text(p->device.name), "gpu_changes", rt_json_text(p->gpu_changes), "batch",
-                         (json_int_t)p->batch, rt_prediction_of_images(p) ? "image" : "sequence",
-                         (json_int_t)(rt_prediction_of_images(p) ? p->image : p->sequence), "dtype",
-                         rt_dtypes[p->graph.products].name, "error", rt_json_text(p->refused));
-    struct rt_report *report = rt_prediction_report(p, false);
-    json_t *json = rt_report_json(report);
-    rt_report_free(report);
-    return json;
-}
-
-/* Each reason once: rows of one GPU have the same. */
-static void add_reasons(struct rt_report *report, const struct rt_prediction *predictions, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        const char *reason = predictions[i].refused, *last = i > 0 ? predictions[i - 1].refused : NULL;
-        if (reason != NULL && (last == NULL || strcmp(reason, last) != 0))
-            rt_report_add_note(report, NULL, "%s", reason);
-    }
-}
-
-struct rt_report *rt_prediction_sweep(const struct rt_prediction *predictions, size_t count, bool json,
-                                      bool pictures)
-{
-    struct rt_report *report = rt_report_new();
-    json_t *all = json_array();
-    for (size_t i = 0; json && i < count; i++)
-        json_array_append_new(all, row_json(&predictions[i]));
-    rt_report_add_json(report, "", all);
-    rt_report_add_title(report, "%s, %s, by %s", predictions[0].model,
-                        rt_steps[predictions[0].graph.options.step], predictions[0].predictor_name);
-    if (pictures)
-        rt_sweep_add_plots(report, predictions, count);
-    rt_report_add_table(report, NULL, "", rows_table(predictions, count));
-    add_reasons(report, predictions, count);
-    return report;
-}
-
-/* --- warnings --- */
-
-/* "NVIDIA L4, batch 8, sequence 128: ": what of a row differs from others. */
-static char *row_words(const struct rt_prediction *predictions, size_t count, size_t row)
-{
-    const struct rt_prediction *p = &predictions[row];
-    bool gpus = false, batches = false, sequences = false, images = false;
-    struct rt_text words = {0};
-    for (size_t i = 0; i < count; i++) {
-        gpus |= strcmp(predictions[i].device.name, p->device.name) != 0 ||
-                predictions[i].gpu_changes != p->gpu_changes; /* of the same --gpu, the same text */
-        batches |= predictions[i].batch != p->batch;
-        sequences |= predictions[i].sequence != p->sequence;
-        images |= predictions[i].image != p->image;
-    }
-    char *gpu = rt_prediction_gpu(p);
-    if (gpus || (!batches && !sequences && !images))
-        rt_text_item(&words, ", ", "%s", gpu);
-    free(gpu);
-    if (batches)
-        rt_text_item(&words, ", ", "batch %" PRId64, p->batch);
-    if (sequences)
-        rt_text_item(&words, ", ", "sequence %" PRId64, p->sequence);
-    if (images)
-        rt_text_item(&words, ", ", "image %" PRId64, p->image);
-    return rt_text_take(&words);
-}
-
-/* One reason: the sentence of the first row that has it. */
-static void warn_of(const struct rt_prediction *predictions, size_t count, enum rt_warning warning)
-{
-    char *sentence = NULL;
-    size_t first = 0, rows = 0;
-    bool same = true;
-    for (size_t i = 0; i < count; i++) {
-        char *other = rt_prediction_warning(&predictions[i], warning);
-        if (other == NULL)
-            continue;
-        same &= sentence == NULL || strcmp(sentence, other) == 0;
-        if (rows++ == 0) {
-            first = i;
-            sentence = other;
-        } else {
-            free(other);
-        }
-    }
-    char *words = row_words(predictions, count, first);
-    if (rows == count && same)
-        rt_warn("%s", sentence);
-    else if (rows == 1)
-        rt_warn("%s: %s", words, sentence);
-    else if (rows > 1)
-        rt_warn("%s and %zu more rows: %s", words, rows - 1, sentence);
-    free(words);
-    free(sentence);
-}
-
-void rt_prediction_warn(const struct rt_prediction *predictions, size_t count)
-{
-    for (int warning = 0; warning < RT_WARNING_COUNT; warning++)
-        warn_of(predictions, count, (enum rt_warning)warning);
-}
-
 /* --- pictures: curves over sizes --- */
 
 enum { MOST_LINES = 8 }; /* that a reader tells from each other */
@@ -448,7 +342,9 @@ static void add_bars(struct rt_report *report, const struct sweep *sweep)
     free(bars.ms);
 }
 
-void rt_sweep_add_plots(struct rt_report *report, const struct rt_prediction *predictions, size_t count)
+/* Of several: time against batch, sequence or image, by GPU; of one step on several GPUs time and coverage by
+ * GPU. Those without a forecast are left out. */
+static void add_plots(struct rt_report *report, const struct rt_prediction *predictions, size_t count)
 {
     struct sweep sweep;
     survey(predictions, count, &sweep);
@@ -456,4 +352,110 @@ void rt_sweep_add_plots(struct rt_report *report, const struct rt_prediction *pr
         add_curves(report, &sweep);
     else
         add_bars(report, &sweep);
+}
+
+/* --- the report --- */
+
+static json_t *row_json(const struct rt_prediction *p)
+{
+    if (p->refused != NULL)
+        return json_pack("{s:o, s:o, s:o, s:I, s:I, s:s, s:o}", "model", rt_json_text(p->model), "gpu",
+                         rt_json_text(p->device.name), "gpu_changes", rt_json_text(p->gpu_changes), "batch",
+                         (json_int_t)p->batch, rt_prediction_of_images(p) ? "image" : "sequence",
+                         (json_int_t)(rt_prediction_of_images(p) ? p->image : p->sequence), "dtype",
+                         rt_dtypes[p->graph.products].name, "error", rt_json_text(p->refused));
+    struct rt_report *report = rt_prediction_report(p, false);
+    json_t *json = rt_report_json(report);
+    rt_report_free(report);
+    return json;
+}
+
+/* Each reason once: rows of one GPU have the same. */
+static void add_reasons(struct rt_report *report, const struct rt_prediction *predictions, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const char *reason = predictions[i].refused, *last = i > 0 ? predictions[i - 1].refused : NULL;
+        if (reason != NULL && (last == NULL || strcmp(reason, last) != 0))
+            rt_report_add_note(report, NULL, "%s", reason);
+    }
+}
+
+struct rt_report *rt_prediction_sweep(const struct rt_prediction *predictions, size_t count, bool json,
+                                      bool pictures)
+{
+    struct rt_report *report = rt_report_new();
+    json_t *all = json_array();
+    for (size_t i = 0; json && i < count; i++)
+        json_array_append_new(all, row_json(&predictions[i]));
+    rt_report_add_json(report, "", all);
+    rt_report_add_title(report, "%s, %s, by %s", predictions[0].model,
+                        rt_steps[predictions[0].graph.options.step], predictions[0].predictor_name);
+    if (pictures)
+        add_plots(report, predictions, count);
+    rt_report_add_table(report, NULL, "", rows_table(predictions, count));
+    add_reasons(report, predictions, count);
+    return report;
+}
+
+/* --- warnings --- */
+
+/* "NVIDIA L4, batch 8, sequence 128: ": what of a row differs from others. */
+static char *row_words(const struct rt_prediction *predictions, size_t count, size_t row)
+{
+    const struct rt_prediction *p = &predictions[row];
+    bool gpus = false, batches = false, sequences = false, images = false;
+    struct rt_text words = {0};
+    for (size_t i = 0; i < count; i++) {
+        gpus |= strcmp(predictions[i].device.name, p->device.name) != 0 ||
+                predictions[i].gpu_changes != p->gpu_changes; /* of the same --gpu, the same text */
+        batches |= predictions[i].batch != p->batch;
+        sequences |= predictions[i].sequence != p->sequence;
+        images |= predictions[i].image != p->image;
+    }
+    char *gpu = rt_prediction_gpu(p);
+    if (gpus || (!batches && !sequences && !images))
+        rt_text_item(&words, ", ", "%s", gpu);
+    free(gpu);
+    if (batches)
+        rt_text_item(&words, ", ", "batch %" PRId64, p->batch);
+    if (sequences)
+        rt_text_item(&words, ", ", "sequence %" PRId64, p->sequence);
+    if (images)
+        rt_text_item(&words, ", ", "image %" PRId64, p->image);
+    return rt_text_take(&words);
+}
+
+/* One reason: the sentence of the first row that has it. */
+static void warn_of(const struct rt_prediction *predictions, size_t count, enum rt_warning warning)
+{
+    char *sentence = NULL;
+    size_t first = 0, rows = 0;
+    bool same = true;
+    for (size_t i = 0; i < count; i++) {
+        char *other = rt_prediction_warning(&predictions[i], warning);
+        if (other == NULL)
+            continue;
+        same &= sentence == NULL || strcmp(sentence, other) == 0;
+        if (rows++ == 0) {
+            first = i;
+            sentence = other;
+        } else {
+            free(other);
+        }
+    }
+    char *words = row_words(predictions, count, first);
+    if (rows == count && same)
+        rt_warn("%s", sentence);
+    else if (rows == 1)
+        rt_warn("%s: %s", words, sentence);
+    else if (rows > 1)
+        rt_warn("%s and %zu more rows: %s", words, rows - 1, sentence);
+    free(words);
+    free(sentence);
+}
+
+void rt_prediction_warn(const struct rt_prediction *predictions, size_t count)
+{
+    for (int warning = 0; warning < RT_WARNING_COUNT; warning++)
+        warn_of(predictions, count, (enum rt_warning)warning);
 }

@@ -139,6 +139,7 @@ holds "another GPU would" "or --gpu \"" stderr
 
 # --- what is refused ---
 refuses "no GPUs" 2 "--gpus 0" plan --gpus 0
+refuses "more counts than a plan holds" 2 "at most 32 numbers of GPUs" plan --gpus "1:33:1"
 refuses "half a GPU" 2 "is no whole number" plan --gpus 1.5
 refuses "a negative target" 2 "--ttft" plan --ttft -5
 refuses "no time for a token" 2 "--tpot" plan --tpot 0

@@ -319,12 +319,12 @@ static void run_jobs(const uint8_t *data, size_t size)
 /* Shares of SMs, "10:100:10". */
 static void run_shares(const uint8_t *data, size_t size)
 {
-    struct rt_share_list list;
+    struct rt_numbers list;
     char *text = text_of(data, size);
-    if (rt_share_list_read("--sm-share", text, &list) == RT_OK) {
+    if (rt_shares_read("--sm-share", text, &list) == RT_OK) {
         must(list.count >= 1 && list.count <= RT_RANGES_MOST);
         for (size_t i = 0; i < list.count; i++)
-            must(list.percent[i] > 0 && list.percent[i] <= 100);
+            must(list.value[i] > 0 && list.value[i] <= 100);
     }
     free(text);
 }

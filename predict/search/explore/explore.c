@@ -64,7 +64,8 @@ size_t rt_limits_of(const struct rt_space *space, struct rt_limit *out)
     return count;
 }
 
-bool rt_limit_known(const struct rt_limit *limit, const struct rt_device *device)
+/* Has the device a number for it? The host has. */
+static bool is_known(const struct rt_limit *limit, const struct rt_device *device)
 {
     return limit->field == rt_device_field_count ||
            !isnan(*rt_device_value((struct rt_device *)(uintptr_t)device, limit->field));
@@ -160,14 +161,15 @@ static int raised_us(const struct rt_limit *limit, const struct rt_predictor *pr
     return RT_OK;
 }
 
-int rt_limit_elasticity(const struct rt_limit *limit, const struct rt_predictor *predictor,
-                        const struct rt_forecast *forecast, double *out)
+/* d ln time / d ln limit of a forecast's step. */
+static int elasticity_in(const struct rt_limit *limit, const struct rt_predictor *predictor,
+                         const struct rt_forecast *forecast, double *out)
 {
     double us = forecast->total_us;
     int status = RT_OK;
-    if (!is_out_of_the_way(limit, forecast) && rt_limit_known(limit, forecast->device))
+    if (!is_out_of_the_way(limit, forecast) && is_known(limit, forecast->device))
         status = raised_us(limit, predictor, forecast, &us);
-    *out = rt_limit_known(limit, forecast->device) ? log(us / forecast->total_us) / log(RAISE) : NAN;
+    *out = is_known(limit, forecast->device) ? log(us / forecast->total_us) / log(RAISE) : NAN;
     return status;
 }
 
@@ -309,8 +311,8 @@ static int forecast_model(const struct rt_exploration *exploration, size_t model
     numbers[RT_POINT_ENERGY] = forecast.energy.joules * forecast.energy.gpus;
     numbers[RT_POINT_FITS] = how.times_only ? exploration->models[model].fits : rt_forecast_fits(&forecast);
     for (size_t l = 0; status == RT_OK && l < exploration->limit_count; l++)
-        status = rt_limit_elasticity(&exploration->limits[l], exploration->predictor, &forecast,
-                                     &numbers[RT_POINT_ELASTICITIES + l]);
+        status = elasticity_in(&exploration->limits[l], exploration->predictor, &forecast,
+                               &numbers[RT_POINT_ELASTICITIES + l]);
     rt_forecast_release(&forecast);
     return status;
 }

@@ -33,13 +33,6 @@ enum { RT_MOST_LIMITS = 8 + RT_MOST_AXES };
 /* Those of the table, and a row for each axis that is none of them, by the field's key. Returns how many. */
 size_t rt_limits_of(const struct rt_space *space, struct rt_limit *out);
 
-/* Has the device a number for it? The host has. */
-bool rt_limit_known(const struct rt_limit *limit, const struct rt_device *device);
-
-/* d ln time / d ln limit of a forecast's step; `how` and `base_us` are of that forecast. */
-int rt_limit_elasticity(const struct rt_limit *limit, const struct rt_predictor *predictor,
-                        const struct rt_forecast *forecast, double *out);
-
 /* --- the points --- */
 
 struct rt_explored_model {

@@ -59,21 +59,20 @@ static double area(const struct rt_assessment *assessment, size_t point)
     return price(assessment, RT_PRICED_AREA, point);
 }
 
-const struct rt_objective rt_objectives[] = {
+static const struct rt_objective rows[] = {
     {"time_ms", "ms", always, time_ms},
     {"step_j", "J", energy_asked, step_j},
     {"cost", "cost", cost_asked, cost},
     {"area", "area", area_asked, area},
 };
-const size_t rt_objective_count = RT_COUNT(rt_objectives);
-_Static_assert(RT_COUNT(rt_objectives) <= RT_MOST_OBJECTIVES, "raise RT_MOST_OBJECTIVES");
+_Static_assert(RT_COUNT(rows) <= RT_MOST_OBJECTIVES, "raise RT_MOST_OBJECTIVES");
 
 size_t rt_objectives_of(const struct rt_assessment *assessment, const struct rt_objective **out)
 {
     size_t count = 0;
-    for (size_t o = 0; o < rt_objective_count; o++)
-        if (rt_objectives[o].asked(assessment))
-            out[count++] = &rt_objectives[o];
+    for (size_t o = 0; o < RT_COUNT(rows); o++)
+        if (rows[o].asked(assessment))
+            out[count++] = &rows[o];
     return count;
 }
 

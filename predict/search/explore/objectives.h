@@ -25,8 +25,6 @@ struct rt_objective {
     bool (*asked)(const struct rt_assessment *assessment);
     double (*value)(const struct rt_assessment *assessment, size_t point);
 };
-extern const struct rt_objective rt_objectives[];
-extern const size_t rt_objective_count;
 enum { RT_MOST_OBJECTIVES = 8 };
 
 /* Those that are asked for: time, energy where it is forecast, and what has a formula. Returns how many. */

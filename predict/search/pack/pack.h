@@ -89,7 +89,7 @@ struct rt_pack_plan {
 
 /* Side by side: memory's bandwidth is what the others leave, at least a job's part by SMs. They are taken to
  * draw what they draw undisturbed, which is more than they will, so no forecast is too hopeful. L2 and power
- * are divided by SMs already (rt_pack_device). What is left of neighbours is 2%: on MIG slices, which share
+ * are divided by SMs already (surface.c). What is left of neighbours is 2%: on MIG slices, which share
  * neither, MLPerf's runs with all other slices busy reach 0.981 of those with idle ones (mean of 19;
  * docs/log/parts.md). A thread of the host that launches for several jobs divides its time among them. */
 
@@ -158,10 +158,6 @@ int rt_pack_surface(const char *path, const struct rt_gpu_jobs *jobs, const stru
                     const struct rt_device *whole, const struct rt_pack_options *options,
                     struct rt_pack_surface *out);
 void rt_pack_surface_release(struct rt_pack_surface *surface);
-
-/* A share beside neighbours: its part of L2 and power, and at most so much bandwidth. */
-int rt_pack_device(const struct rt_device *whole, double sms, enum rt_share_kind kind, double bandwidth_gbs,
-                   struct rt_device *out);
 
 /* --- what `rooftile pack` prints --- */
 

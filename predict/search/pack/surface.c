@@ -22,8 +22,9 @@ struct making {
     struct rt_pack_surface *surface;
 };
 
-int rt_pack_device(const struct rt_device *whole, double sms, enum rt_share_kind kind, double bandwidth_gbs,
-                   struct rt_device *out)
+/* A share beside neighbours: its part of L2 and power, and at most so much bandwidth. */
+static int share_device(const struct rt_device *whole, double sms, enum rt_share_kind kind,
+                        double bandwidth_gbs, struct rt_device *out)
 {
     struct rt_device share;
     int status = rt_device_share(whole, sms, kind == RT_SHARE_GREEN, &share);
@@ -104,8 +105,8 @@ static int time_share(const struct making *making, const struct rt_graph *graph,
         struct rt_forecast forecast;
         struct rt_forecast_options options = making->forecast;
         options.times_only = true;
-        status = rt_pack_device(making->whole, problem->share_sms[share], making->options->kind,
-                                rt_pack_levels[level] * problem->bandwidth_gbs, &device);
+        status = share_device(making->whole, problem->share_sms[share], making->options->kind,
+                              rt_pack_levels[level] * problem->bandwidth_gbs, &device);
         if (status == RT_OK)
             status = rt_forecast_graph(graph, making->predictor, &device, &options, &forecast);
         if (status != RT_OK)

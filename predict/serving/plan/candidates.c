@@ -6,6 +6,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+enum { MOST_CANDIDATES = 8000000 };
+
 const struct rt_serving_engine *rt_serving_failing_engine(const struct rt_serving_plan *plan,
                                                           size_t candidate)
 {
@@ -107,7 +109,7 @@ struct list {
 static void add(struct list *list, struct rt_serving_candidate candidate)
 {
     struct rt_serving_plan *plan = list->plan;
-    list->full |= plan->candidate_count >= RT_SERVING_MOST_CANDIDATES;
+    list->full |= plan->candidate_count >= MOST_CANDIDATES;
     if (list->full)
         return;
     RT_GROW(plan->candidate, plan->candidate_count, 1, list->room);
@@ -182,7 +184,7 @@ int rt_serving_list_candidates(struct rt_serving_plan *plan)
         return rt_fail(RT_EUSAGE,
                        "there are more than %d ways to serve it; leave some out with {gpus}, {quantisation}, "
                        "{users} or {no_disaggregation}",
-                       RT_SERVING_MOST_CANDIDATES);
+                       MOST_CANDIDATES);
     plan->fate = rt_malloc(plan->candidate_count + 1);
     for (size_t c = 0; c < plan->candidate_count; c++)
         plan->fate[c] = (uint8_t)fate_of(plan, &plan->candidate[c]);

@@ -5,6 +5,7 @@
 #include "base/progress.h"
 #include "base/ranges.h"
 #include "base/report_files.h"
+#include "base/sort.h"
 #include "base/status.h"
 #include "base/strings.h"
 #include "base/target.h"
@@ -20,16 +21,11 @@
 
 enum { MOST_GPUS = 1024, MOST_USERS = 4096, MOST_TOKENS = 1 << 20 };
 
-struct numbers {
-    int64_t number[RT_SERVING_LEVELS];
-    size_t count;
-};
-
 struct arguments {
     const char *predictor, *model, *as;
     const struct rt_server *server;
     struct rt_names gpus, prices, quants, caches, reports;
-    struct numbers counts, users;
+    struct rt_numbers counts, users;
     int64_t isl, osl, requests, seed, threads;
     double ttft_ms, tpot_ms, rate, confidence, link_gbs, move_gbs;
     int fabric, percentile;
@@ -40,34 +36,33 @@ struct arguments {
 static const char *const percentiles[] = {"50", "90", "99"};
 static const int percents[] = {50, 90, 99};
 
-static int compare(const void *x, const void *y)
-{
-    int64_t a = *(const int64_t *)x, b = *(const int64_t *)y;
-    return (a > b) - (a < b);
-}
-
 /* Whole numbers, rising, each once. */
-static int read_numbers(const char *option, const char *text, const struct rt_range_kind *kind,
-                        struct numbers *out)
+static int read_numbers(const char *option, const char *text, const struct rt_range_kind *kind, size_t most,
+                        struct rt_numbers *out)
 {
-    double value[RT_RANGES_MOST];
-    size_t count, kept = 0;
-    int status = rt_ranges_read(option, text, kind, value, &count);
+    size_t kept = 0;
+    int status = rt_ranges_read(option, text, kind, out);
     if (status != RT_OK)
         return status;
-    if (count > RT_COUNT(out->number))
-        return rt_fail(RT_EUSAGE, "%s %s: at most %zu %s", option, text, RT_COUNT(out->number), kind->nouns);
-    for (size_t i = 0; i < count; i++) {
-        out->number[i] = (int64_t)value[i];
-        if (value[i] != floor(value[i]))
-            return rt_fail(RT_EUSAGE, "%s %s: %g is no whole number", option, text, value[i]);
-    }
-    qsort(out->number, count, sizeof *out->number, compare);
-    for (size_t i = 0; i < count; i++)
-        if (i == 0 || out->number[i] != out->number[kept - 1])
-            out->number[kept++] = out->number[i];
+    if (out->count > most)
+        return rt_fail(RT_EUSAGE, "%s %s: at most %zu %s", option, text, most, kind->nouns);
+    for (size_t i = 0; i < out->count; i++)
+        if (out->value[i] != floor(out->value[i]))
+            return rt_fail(RT_EUSAGE, "%s %s: %g is no whole number", option, text, out->value[i]);
+    rt_sort_reals(out->value, out->count);
+    for (size_t i = 0; i < out->count; i++)
+        if (i == 0 || out->value[i] != out->value[kept - 1])
+            out->value[kept++] = out->value[i];
     out->count = kept;
     return RT_OK;
+}
+
+/* Into an array of whole numbers; how many. */
+static size_t copy_numbers(const struct rt_numbers *numbers, int64_t *out)
+{
+    for (size_t i = 0; i < numbers->count; i++)
+        out[i] = (int64_t)numbers->value[i];
+    return numbers->count;
 }
 
 static int read_counts(const char *option, const char *text, void *value)
@@ -75,7 +70,7 @@ static int read_counts(const char *option, const char *text, void *value)
     static const struct rt_range_kind kind = {"number of GPUs", "numbers of GPUs",
                                               "give numbers such as 8,16", "a number of GPUs is 1 to 1024",
                                               MOST_GPUS};
-    return read_numbers(option, text, &kind, value);
+    return read_numbers(option, text, &kind, RT_SERVING_COUNTS, value);
 }
 
 static int read_users(const char *option, const char *text, void *value)
@@ -83,7 +78,7 @@ static int read_users(const char *option, const char *text, void *value)
     static const struct rt_range_kind kind = {"number of users", "numbers of users",
                                               "give numbers such as 1,8,64", "a server has 1 to 4096 users",
                                               MOST_USERS};
-    return read_numbers(option, text, &kind, value);
+    return read_numbers(option, text, &kind, RT_SERVING_LEVELS, value);
 }
 
 static const struct rt_option options[] = {
@@ -179,11 +174,11 @@ static void set_defaults(void *value)
                                     .move_gbs = NAN,
                                     .percentile = 1,
                                     .seed = 1};
-    struct numbers *users = &arguments->users;
+    struct rt_numbers *users = &arguments->users;
     for (int64_t at = 1; at <= 512; at *= 2) {
-        users->number[users->count++] = at;
+        users->value[users->count++] = (double)at;
         if (at > 1 && at < 512)
-            users->number[users->count++] = at + at / 2;
+            users->value[users->count++] = (double)(at + at / 2);
     }
 }
 
@@ -341,10 +336,8 @@ static int set_request(const struct arguments *arguments, const struct rt_model_
                                            .fallback = arguments->fallback,
                                            .overwrite = arguments->overwrite,
                                            .quiet = arguments->quiet};
-    request->gpus_count = arguments->counts.count;
-    memcpy(request->gpus, arguments->counts.number, sizeof *request->gpus * arguments->counts.count);
-    request->level_count = arguments->users.count;
-    memcpy(request->level, arguments->users.number, sizeof *request->level * arguments->users.count);
+    request->gpus_count = copy_numbers(&arguments->counts, request->gpus);
+    request->level_count = copy_numbers(&arguments->users, request->level);
     int status = check_model(arguments, source);
     if (status == RT_OK)
         status = set_gpus(arguments, request);

@@ -84,8 +84,6 @@ int64_t rt_serving_users(const struct rt_serving_plan *plan, size_t candidate);
  * that prefill and decode for each other, as many of each as fill a count of GPUs. The same in twice the GPUs
  * is the same candidate, unless requests come at a rate. */
 
-#define RT_SERVING_MOST_CANDIDATES 8000000
-
 /* Sets the candidates of a plan whose engines are filled, with their bounds, and the fate of those that these
  * rule out by themselves; the others are RT_SERVING_FRONT until more is known. RT_EUSAGE: too many. */
 int rt_serving_list_candidates(struct rt_serving_plan *plan);

@@ -64,11 +64,11 @@ static void close_case(struct rt_prediction *prediction)
 }
 
 /* Limits from 0.4 of the board's power to all of it. */
-static struct rt_limit_list limits_of(const struct rt_prediction *prediction)
+static struct rt_numbers limits_of(const struct rt_prediction *prediction)
 {
-    struct rt_limit_list limits = {.count = 16};
+    struct rt_numbers limits = {.count = 16};
     for (size_t i = 0; i < limits.count; i++)
-        limits.watts[i] = prediction->device.power_w * (0.4 + 0.04 * (double)i);
+        limits.value[i] = prediction->device.power_w * (0.4 + 0.04 * (double)i);
     return limits;
 }
 
@@ -76,7 +76,7 @@ static void check_laws(const struct rt_prediction *p, const struct rt_limit_curv
 {
     double before = INFINITY, idle = p->forecast.energy.parts[RT_ENERGY_IDLE] / (1e-6 * p->forecast.total_us);
     for (size_t i = 0; i < curve->limits.count; before = curve->states[i++].step_us) {
-        CU_ASSERT(curve->states[i].watts <= curve->limits.watts[i]);
+        CU_ASSERT(curve->states[i].watts <= curve->limits.value[i]);
         CU_ASSERT(curve->states[i].watts >= idle * (1 - 1e-9));
         CU_ASSERT(curve->states[i].step_us <= before * (1 + 1e-12));
         CU_ASSERT(curve->states[i].joules >= curve->states[curve->least_energy].joules * (1 - 1e-3));
@@ -90,7 +90,7 @@ static void test_laws(void)
         struct rt_prediction prediction;
         struct rt_limit_curve curve;
         open_case(c, &prediction);
-        struct rt_limit_list limits = limits_of(&prediction);
+        struct rt_numbers limits = limits_of(&prediction);
         RT_ASSERT_OK(rt_limit_curve(&prediction, &limits, &curve));
         const struct rt_power_state *last = &curve.states[limits.count - 1];
         check_laws(&prediction, &curve);
@@ -123,7 +123,7 @@ static void test_random_devices(void)
         rt_forecast_release(&prediction.forecast);
         RT_ASSERT_OK(rt_forecast_graph(&prediction.graph, &pretrained, &prediction.device, &options,
                                        &prediction.forecast));
-        struct rt_limit_list limits = limits_of(&prediction);
+        struct rt_numbers limits = limits_of(&prediction);
         RT_ASSERT_OK(rt_limit_curve(&prediction, &limits, &curve));
         check_laws(&prediction, &curve);
         rt_limit_curve_release(&curve);
@@ -139,11 +139,11 @@ static void test_one_limit(void)
         struct rt_prediction prediction;
         struct rt_limit_curve curve;
         open_case(c, &prediction);
-        struct rt_limit_list limits = {{0.5 * prediction.device.power_w}, 1};
+        struct rt_numbers limits = {{0.5 * prediction.device.power_w}, 1};
         RT_ASSERT_OK(rt_limit_curve(&prediction, &limits, &curve));
         double full_us = prediction.forecast.total_us;
         RT_ASSERT_OK(
-            rt_forecast_cap_power(&prediction.forecast, &prediction.device, &pretrained, limits.watts[0]));
+            rt_forecast_cap_power(&prediction.forecast, &prediction.device, &pretrained, limits.value[0]));
         const struct rt_forecast *held = &prediction.forecast;
         CU_ASSERT_DOUBLE_EQUAL(held->total_us / curve.states[0].step_us, 1, 1e-9);
         CU_ASSERT_DOUBLE_EQUAL(held->energy.joules / curve.states[0].joules, 1, 1e-9);
@@ -151,7 +151,7 @@ static void test_one_limit(void)
         CU_ASSERT_DOUBLE_EQUAL((held->before_us + held->on_us + held->after_us) / held->total_us, 1, 1e-9);
         CU_ASSERT(held->total_us >= full_us * (1 - 1e-9));
         CU_ASSERT(held->interval_low_us < held->total_us && held->interval_high_us > held->total_us);
-        CU_ASSERT_EQUAL(held->energy.limit_w, limits.watts[0]);
+        CU_ASSERT_EQUAL(held->energy.limit_w, limits.value[0]);
         CU_ASSERT(held->device == &prediction.device);
         rt_limit_curve_release(&curve);
         close_case(&prediction);
@@ -199,16 +199,16 @@ static void test_refused(void)
 
 static void test_lists(void)
 {
-    struct rt_limit_list list;
-    RT_ASSERT_OK(rt_limit_list_read("--power-limit", "150:700:25", &list));
+    struct rt_numbers list;
+    RT_ASSERT_OK(rt_limits_read("--power-limit", "150:700:25", &list));
     CU_ASSERT_EQUAL(list.count, 23);
-    CU_ASSERT_EQUAL(list.watts[22], 700);
-    RT_ASSERT_OK(rt_limit_list_read("--power-limit", "62.5", &list));
+    CU_ASSERT_EQUAL(list.value[22], 700);
+    RT_ASSERT_OK(rt_limits_read("--power-limit", "62.5", &list));
     CU_ASSERT_EQUAL(list.count, 1);
-    RT_ASSERT_FAILS(rt_limit_list_read("--power-limit", "0", &list), RT_EUSAGE, "0 is no power limit");
-    RT_ASSERT_FAILS(rt_limit_list_read("--power-limit", "-5", &list), RT_EUSAGE, "-5 is no power limit");
-    RT_ASSERT_FAILS(rt_limit_list_read("--power-limit", "1:2", &list), RT_EUSAGE, "such as 150:700:25");
-    RT_ASSERT_FAILS(rt_limit_list_read("--power-limit", "1:1e5:1", &list), RT_EUSAGE, "at most 200");
+    RT_ASSERT_FAILS(rt_limits_read("--power-limit", "0", &list), RT_EUSAGE, "0 is no power limit");
+    RT_ASSERT_FAILS(rt_limits_read("--power-limit", "-5", &list), RT_EUSAGE, "-5 is no power limit");
+    RT_ASSERT_FAILS(rt_limits_read("--power-limit", "1:2", &list), RT_EUSAGE, "such as 150:700:25");
+    RT_ASSERT_FAILS(rt_limits_read("--power-limit", "1:1e5:1", &list), RT_EUSAGE, "at most 200");
 }
 
 RT_TESTS(RT_TEST(test_laws), RT_TEST(test_random_devices), RT_TEST(test_one_limit), RT_TEST(test_clocks),

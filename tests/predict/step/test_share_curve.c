@@ -63,7 +63,7 @@ static void test_the_knee_is_the_smallest(void)
         for (int kind = 0; kind < RT_SHARE_KINDS; kind++) {
             struct rt_prediction p;
             struct rt_share_curve curve;
-            struct rt_share_list shares = {.percent = {50, 100}, .count = 2};
+            struct rt_numbers shares = {.value = {50, 100}, .count = 2};
             open_case(cases[i].gpu, cases[i].model, &cases[i].step, &p);
             RT_ASSERT_OK(rt_share_curve(&p, (enum rt_share_kind)kind, &shares, 10, &curve));
             struct rt_share_granule granule = rt_share_granule_of(&p.device, (enum rt_share_kind)kind);
@@ -90,7 +90,7 @@ static void test_a_slow_host_needs_few_sms(void)
 {
     struct rt_prediction p;
     struct rt_share_curve slow, fast;
-    struct rt_share_list shares = {.percent = {100}, .count = 1};
+    struct rt_numbers shares = {.value = {100}, .count = 1};
     open_case("A100-PCIE-40GB", "bert-base-uncased", &cases[3].step, &p);
     p.forecast.options.host_us = 200;
     RT_ASSERT_OK(rt_share_curve(&p, RT_SHARE_MPS, &shares, 5, &slow));
@@ -147,16 +147,16 @@ static void test_lists(void)
                {"25,", "\"\" is no share"},
                {"half", "\"half\" is no share"},
                {"1:100:0.1", "at most 200 shares"}};
-    struct rt_share_list list;
-    RT_ASSERT_OK(rt_share_list_read("--sm-share", "5,10:100:10,12.5", &list));
+    struct rt_numbers list;
+    RT_ASSERT_OK(rt_shares_read("--sm-share", "5,10:100:10,12.5", &list));
     CU_ASSERT_EQUAL(list.count, 12);
-    CU_ASSERT_EQUAL(list.percent[0], 5);
-    CU_ASSERT_EQUAL(list.percent[10], 100);
-    CU_ASSERT_EQUAL(list.percent[11], 12.5);
-    RT_ASSERT_OK(rt_share_list_read("--sm-share", "0.1:0.5:0.1", &list));
+    CU_ASSERT_EQUAL(list.value[0], 5);
+    CU_ASSERT_EQUAL(list.value[10], 100);
+    CU_ASSERT_EQUAL(list.value[11], 12.5);
+    RT_ASSERT_OK(rt_shares_read("--sm-share", "0.1:0.5:0.1", &list));
     CU_ASSERT_EQUAL(list.count, 5);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        RT_ASSERT_FAILS(rt_share_list_read("--sm-share", bad[i].text, &list), RT_EUSAGE, bad[i].words);
+        RT_ASSERT_FAILS(rt_shares_read("--sm-share", bad[i].text, &list), RT_EUSAGE, bad[i].words);
 }
 
 RT_TESTS(RT_TEST(test_a_slow_host_needs_few_sms), RT_TEST(test_lists), RT_TEST(test_the_knee_is_the_smallest),
