@@ -400,9 +400,9 @@ static void halves(const struct service *service, const struct rt_serve_point *p
     struct rt_serve_batch batch = {.decodes = (int64_t)running,
                                    .padded = (int64_t)running,
                                    .context = running * (length + r->output_tokens / requests / 2)};
-    *decode = rt_step_cost_half(decodes->cost, &batch);
+    *decode = rt_step_cost_ln_half_width(decodes->cost, &batch);
     batch = (struct rt_serve_batch){.chunks = &chunk, .chunk_count = 1};
-    *prefill = rt_step_cost_half(service->serve.cost, &batch);
+    *prefill = rt_step_cost_ln_half_width(service->serve.cost, &batch);
 }
 
 static int simulate_scaled(const struct rt_serve_load *load, const struct rt_serve_system *system,

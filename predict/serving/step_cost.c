@@ -33,7 +33,7 @@ struct rt_step_cost {
     struct rt_server server;
 };
 
-/* --- builder the tables --- */
+/* --- filling the tables --- */
 
 /* A cell that is to be filled: from a graph's kernels of a role, and of RT_NODE_EXPERTS into another. */
 struct wanted {
@@ -580,7 +580,7 @@ double rt_step_cost_bound_us(const struct rt_step_cost *cost, const struct rt_se
     return kernels_of(cost, batch).value[RT_CELL_BOUND];
 }
 
-double rt_step_cost_half(const struct rt_step_cost *cost, const struct rt_serve_batch *batch)
+double rt_step_cost_ln_half_width(const struct rt_step_cost *cost, const struct rt_serve_batch *batch)
 {
     struct load load = load_of(cost, batch);
     struct rt_cost_cell ln_half_width = {{0}};

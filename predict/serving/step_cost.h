@@ -62,7 +62,7 @@ double rt_step_cost_us(const struct rt_step_cost *cost, const struct rt_serve_ba
 /* What no step of this kind can be faster than: each kernel at its roofline, nothing for the host. */
 double rt_step_cost_bound_us(const struct rt_step_cost *cost, const struct rt_serve_batch *batch);
 /* Half-width of a step's interval in ln at options.level; NaN: unknown, or not asked for. */
-double rt_step_cost_half(const struct rt_step_cost *cost, const struct rt_serve_batch *batch);
+double rt_step_cost_ln_half_width(const struct rt_step_cost *cost, const struct rt_serve_batch *batch);
 
 /* What of a step goes where; adds up to rt_step_cost_us. Experts are products. */
 void rt_step_cost_parts(const struct rt_step_cost *cost, const struct rt_serve_batch *batch,

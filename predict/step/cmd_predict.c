@@ -340,7 +340,7 @@ static int print_limits(const struct arguments *arguments, const struct rt_predi
 }
 
 /* Each forecast under the one limit that was given. */
-static int hold(const struct arguments *arguments, struct rt_prediction *predictions, size_t count)
+static int cap_power(const struct arguments *arguments, struct rt_prediction *predictions, size_t count)
 {
     int status = RT_OK;
     for (size_t i = 0; status == RT_OK && i < count; i++)
@@ -463,7 +463,7 @@ static int predict(const struct arguments *arguments, const struct rt_model_sour
     if (refused == count) /* there is nothing to show */
         status = rt_fail(RT_EFORMAT, "%s", predictions[0].refused);
     if (status == RT_OK && arguments->limits.count == 1)
-        status = hold(arguments, predictions, count);
+        status = cap_power(arguments, predictions, count);
     if (status == RT_OK)
         status = check_electricity(arguments, predictions, count);
     if (status == RT_OK && count == 1)

@@ -114,8 +114,8 @@ static void end(struct rt_power_state *state)
     state->watts = state->joules / (1e-6 * state->step_us);
 }
 
-/* NaN: to no limit but the board's. */
-static struct rt_power_state hold(const struct solver *solver, double limit_w)
+/* `limit_w` NaN: no limit but the board's. */
+static struct rt_power_state state_at(const struct solver *solver, double limit_w)
 {
     struct rt_power_state state = {0};
     for (int phase = 0; phase < RT_POWER_PHASES; phase++) {
@@ -140,6 +140,6 @@ int rt_power_at(const struct rt_power_profile *profile, const double scale[RT_EN
                        "a power limit of %g W leaves nothing to compute with: the GPU takes %.0f W at rest; "
                        "give at least %.0f W",
                        least, solver.idle_w, floor(solver.idle_w / rt_power_kept(1)) + 1);
-    *out = hold(&solver, limit_w);
+    *out = state_at(&solver, limit_w);
     return RT_OK;
 }

@@ -7,13 +7,6 @@
  *
  * Instances share the board's power and clock: kernels take RT_BUSY_NEIGHBOURS times as long while all of
  * them are busy, which counts for the throughput of a board full of instances and for partitions.
- *
- * The files, in reading order:
- *   advice.c       profiles for one step
- *   partition.c    a partition of one GPU for several jobs
- *   judge.c        advice beside measured runs
- *   report.c       what is printed
- *   cmd_advise.c   the command
  */
 #ifndef ROOFTILE_PREDICT_SEARCH_ADVISE_ADVISE_H
 #define ROOFTILE_PREDICT_SEARCH_ADVISE_ADVISE_H

@@ -1,13 +1,13 @@
 /* A plan as a report. See pack.h. */
 #include "predict/search/pack/pack.h"
 #include "base/status.h"
+#include "base/units.h"
 #include "base/text.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 
-static const double GIB = 1073741824.0;
 static const char *const by[RT_SHARE_KINDS] = {"under MPS", "as green contexts"};
 
 static struct rt_table *group_table(const struct rt_pack_problem *problem, const struct rt_pack_group *group)
@@ -39,7 +39,7 @@ static struct rt_table *group_table(const struct rt_pack_problem *problem, const
                      100 * sms / problem->sms, place->step_us / 1e3, place->alone_us / 1e3,
                      place->latency_us / 1e3, job->latency_us / 1e3, place->throughput, job->rate,
                      100 * place->work, bare ? NAN : 100 * place->margin,
-                     job->batch[place->batch].memory_bytes / GIB);
+                     job->batch[place->batch].memory_bytes / RT_GIB);
     }
     return table;
 }

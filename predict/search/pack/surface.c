@@ -1,5 +1,6 @@
 /* Times of jobs. See pack.h. */
 #include "base/status.h"
+#include "base/units.h"
 #include "models/predictors/predictor/network_memo.h"
 #include "models/predictors/roofline/board.h"
 #include "predict/step/launches.h"
@@ -11,9 +12,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-static const double GIB = 1073741824.0;
-
-struct making {
+struct builder {
     const char *path;
     const struct rt_predictor *predictor;
     const struct rt_device *whole;
@@ -38,19 +37,19 @@ static int share_device(const struct rt_device *whole, double sms, enum rt_share
 }
 
 /* Steps of the SMs, in granules, without the whole GPU: there are neighbours. */
-static void list_shares(struct making *making)
+static void list_shares(struct builder *builder)
 {
-    const struct rt_device *whole = making->whole;
-    struct rt_share_granule granule = rt_share_granule_of(whole, making->options->kind);
-    struct rt_pack_problem *problem = &making->surface->problem;
-    double step = making->options->step_percent / 100 * whole->sms;
-    making->surface->share_sms = rt_malloc((size_t)(whole->sms / step + 2) * sizeof(double));
-    problem->share_sms = making->surface->share_sms;
+    const struct rt_device *whole = builder->whole;
+    struct rt_share_granule granule = rt_share_granule_of(whole, builder->options->kind);
+    struct rt_pack_problem *problem = &builder->surface->problem;
+    double step = builder->options->step_percent / 100 * whole->sms;
+    builder->surface->share_sms = rt_malloc((size_t)(whole->sms / step + 2) * sizeof(double));
+    problem->share_sms = builder->surface->share_sms;
     for (double at = step; at < whole->sms * (1 - 1e-9); at += step) {
         double sms = fmax(granule.least, floor(at / granule.step + 1e-9) * granule.step);
         bool is_new = problem->shares == 0 || sms > problem->share_sms[problem->shares - 1];
         if (is_new && sms < whole->sms)
-            making->surface->share_sms[problem->shares++] = sms;
+            builder->surface->share_sms[problem->shares++] = sms;
     }
 }
 
@@ -95,20 +94,20 @@ static double launching(const struct rt_forecast *forecast)
     return sum;
 }
 
-static int time_share(const struct making *making, const struct rt_graph *graph, size_t share, double *bytes,
-                      double *time_us)
+static int time_share(const struct builder *builder, const struct rt_graph *graph, size_t share,
+                      double *bytes, double *time_us)
 {
-    const struct rt_pack_problem *problem = &making->surface->problem;
+    const struct rt_pack_problem *problem = &builder->surface->problem;
     int status = RT_OK;
     for (int level = 0; status == RT_OK && level < RT_PACK_LEVELS; level++) {
         struct rt_device device;
         struct rt_forecast forecast;
-        struct rt_forecast_options options = making->forecast;
+        struct rt_forecast_options options = builder->forecast;
         options.times_only = true;
-        status = share_device(making->whole, problem->share_sms[share], making->options->kind,
+        status = share_device(builder->whole, problem->share_sms[share], builder->options->kind,
                               rt_pack_levels[level] * problem->bandwidth_gbs, &device);
         if (status == RT_OK)
-            status = rt_forecast_graph(graph, making->predictor, &device, &options, &forecast);
+            status = rt_forecast_graph(graph, builder->predictor, &device, &options, &forecast);
         if (status != RT_OK)
             break;
         time_us[share * RT_PACK_LEVELS + (size_t)level] = forecast.total_us;
@@ -119,10 +118,10 @@ static int time_share(const struct making *making, const struct rt_graph *graph,
     return status;
 }
 
-static int time_whole(const struct making *making, const struct rt_graph *graph, struct rt_pack_batch *out)
+static int time_whole(const struct builder *builder, const struct rt_graph *graph, struct rt_pack_batch *out)
 {
     struct rt_forecast forecast;
-    int status = rt_forecast_graph(graph, making->predictor, making->whole, &making->forecast, &forecast);
+    int status = rt_forecast_graph(graph, builder->predictor, builder->whole, &builder->forecast, &forecast);
     if (status != RT_OK)
         return status;
     out->whole_us = forecast.total_us;
@@ -130,26 +129,26 @@ static int time_whole(const struct making *making, const struct rt_graph *graph,
     out->host_us = fmin(launching(&forecast), forecast.total_us);
     out->memory_bytes = forecast.taken.used;
     if (!isnan(forecast.memory_bytes))
-        making->surface->problem.memory_bytes = forecast.memory_bytes;
+        builder->surface->problem.memory_bytes = forecast.memory_bytes;
     rt_forecast_release(&forecast);
     return RT_OK;
 }
 
-static int make_batch(const struct making *making, const struct rt_gpu_job *job, int64_t items,
+static int make_batch(const struct builder *builder, const struct rt_gpu_job *job, int64_t items,
                       struct rt_pack_batch *out)
 {
-    const struct rt_pack_problem *problem = &making->surface->problem;
+    const struct rt_pack_problem *problem = &builder->surface->problem;
     struct rt_gpu_job one = *job;
     struct rt_graph graph;
     one.step.batch = out->items = items;
-    int status = rt_job_graph(&one, making->whole, &graph);
+    int status = rt_job_graph(&one, builder->whole, &graph);
     if (status != RT_OK)
         return status;
-    double *bytes = numbers(making->surface, problem->shares),
-           *time_us = numbers(making->surface, problem->shares * RT_PACK_LEVELS);
-    status = time_whole(making, &graph, out);
+    double *bytes = numbers(builder->surface, problem->shares),
+           *time_us = numbers(builder->surface, problem->shares * RT_PACK_LEVELS);
+    status = time_whole(builder, &graph, out);
     for (size_t s = 0; status == RT_OK && s < problem->shares; s++)
-        status = time_share(making, &graph, s, bytes, time_us);
+        status = time_share(builder, &graph, s, bytes, time_us);
     out->bytes = bytes;
     out->time_us = time_us;
     rt_graph_release(&graph);
@@ -157,31 +156,31 @@ static int make_batch(const struct making *making, const struct rt_gpu_job *job,
 }
 
 /* Why a job has no place on a whole GPU. */
-static int refuse_job(const struct making *making, const struct rt_gpu_job *job,
+static int refuse_job(const struct builder *builder, const struct rt_gpu_job *job,
                       const struct rt_pack_job *row)
 {
     const struct rt_pack_batch *least = &row->batch[0];
     for (size_t b = 1; b < row->batches; b++)
         least = row->batch[b].memory_bytes < least->memory_bytes ? &row->batch[b] : least;
-    if (least->memory_bytes > making->surface->problem.memory_bytes)
+    if (least->memory_bytes > builder->surface->problem.memory_bytes)
         return rt_fail(RT_EFORMAT,
                        "%s:%zu: %s needs %.1f GiB at batch %" PRId64
                        ", and %s has %.1f; give a smaller batch, "
                        "a narrower dtype or a larger GPU",
-                       making->path, job->line, job->name, least->memory_bytes / GIB, least->items,
-                       making->whole->name, making->surface->problem.memory_bytes / GIB);
+                       builder->path, job->line, job->name, least->memory_bytes / RT_GIB, least->items,
+                       builder->whole->name, builder->surface->problem.memory_bytes / RT_GIB);
     least = &row->batch[0];
     return rt_fail(RT_EFORMAT,
                    "%s:%zu: %s misses its %s%s%s even alone on %s, where a step of batch %" PRId64
                    " takes %.3f ms; allow more latency, ask for less, or give other batches",
-                   making->path, job->line, job->name, isnan(row->latency_us) ? "" : "latency_ms",
+                   builder->path, job->line, job->name, isnan(row->latency_us) ? "" : "latency_ms",
                    isnan(row->latency_us) || isnan(row->rate) ? "" : " or ", isnan(row->rate) ? "" : "rate",
-                   making->whole->name, least->items, least->whole_us / 1e3);
+                   builder->whole->name, least->items, least->whole_us / 1e3);
 }
 
-static int make_job(const struct making *making, const struct rt_gpu_job *job, size_t number)
+static int make_job(const struct builder *builder, const struct rt_gpu_job *job, size_t number)
 {
-    struct rt_pack_job *row = &making->surface->job[number];
+    struct rt_pack_job *row = &builder->surface->job[number];
     struct rt_pack_batch *batch = rt_calloc(job->batch_count, sizeof *batch);
     int status = RT_OK;
     *row = (struct rt_pack_job){.name = job->name,
@@ -189,13 +188,13 @@ static int make_job(const struct making *making, const struct rt_gpu_job *job, s
                                 .latency_us = job->latency_us,
                                 .batch = batch,
                                 .batches = job->batch_count};
-    making->surface->problem.jobs = number + 1;
+    builder->surface->problem.jobs = number + 1;
     for (size_t b = 0; status == RT_OK && b < job->batch_count; b++)
-        status = make_batch(making, job, job->batches[b], &batch[b]);
+        status = make_batch(builder, job, job->batches[b], &batch[b]);
     if (status != RT_OK)
-        return rt_fail_context(status, "%s:%zu", making->path, job->line);
-    if (rt_pack_whole_rate(&making->surface->problem, number, NULL) == 0)
-        return refuse_job(making, job, row);
+        return rt_fail_context(status, "%s:%zu", builder->path, job->line);
+    if (rt_pack_whole_rate(&builder->surface->problem, number, NULL) == 0)
+        return refuse_job(builder, job, row);
     return RT_OK;
 }
 
@@ -203,7 +202,7 @@ int rt_pack_surface(const char *path, const struct rt_gpu_jobs *jobs, const stru
                     const struct rt_device *whole, const struct rt_pack_options *options,
                     struct rt_pack_surface *out)
 {
-    struct making making = {path, predictor, whole, options, options->forecast, out};
+    struct builder builder = {path, predictor, whole, options, options->forecast, out};
     int status = RT_OK;
     if (jobs->count > RT_PACK_JOBS)
         return rt_fail(RT_EUSAGE, "%s: %zu jobs; all groups of at most %d are tried, so divide the list",
@@ -214,12 +213,12 @@ int rt_pack_surface(const char *path, const struct rt_gpu_jobs *jobs, const stru
                                             .memory_bytes = INFINITY,
                                             .launchers = options->launchers,
                                             .job = out->job};
-    making.forecast.memo = rt_network_memo_new();
-    making.forecast.level = 0;
-    list_shares(&making);
+    builder.forecast.memo = rt_network_memo_new();
+    builder.forecast.level = 0;
+    list_shares(&builder);
     for (size_t j = 0; status == RT_OK && j < jobs->count; j++)
-        status = make_job(&making, &jobs->job[j], j);
-    rt_network_memo_free(making.forecast.memo);
+        status = make_job(&builder, &jobs->job[j], j);
+    rt_network_memo_free(builder.forecast.memo);
     if (status != RT_OK)
         rt_pack_surface_release(out);
     return status;

@@ -255,7 +255,7 @@ static double interval_of(const struct rt_serving_plan *plan, const struct rt_se
                                          .padded = rt_serving_engine_padded(&plan->engine[c->engine], users),
                                          .context =
                                              (double)users * (double)(request->isl + request->osl / 2)};
-    return rt_step_cost_half(plan->engine[c->engine].deployment.cost, &batch);
+    return rt_step_cost_ln_half_width(plan->engine[c->engine].deployment.cost, &batch);
 }
 
 /* In the long run. Users who come back at once: Little's law over the median answer, since the last ones of a

@@ -87,10 +87,7 @@ static const struct rt_option options[] = {
              .required = "say which model: --model config.json, or a name (`rooftile graph --list`)",
              .reads = rt_reads_path, .suggests = rt_model_suggest),
      "A Hugging Face config.json, or a model of the zoo"},
-    {"as", 0, "TYPE", RT_TEXT(struct arguments, as),
-     "Reads the config.json as one of this model_type (`rooftile graph --types`), where its own is unknown, "
-     "or "
-     "as your FILE.json of an architecture says"},
+    RT_STEP_AS_OPTION(struct arguments, as),
     {"gpu", 0, "NAME",
      RT_LIST(struct arguments, gpus,
              .required = "say which GPUs may be had: --gpu NAME (`rooftile devices` lists them)",
