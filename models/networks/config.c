@@ -109,7 +109,7 @@ static int refuse_type(const char *type, const json_t *root, const char *where)
         near = nearest_by_keys(root);
     return rt_fail(RT_ENOTFOUND,
                    "%s: \"%.60s\" is no architecture that is known here; the nearest by %s is %s, as "
-                   "which --as %s reads it (`rooftile graph --types` lists all)",
+                   "which {as} %s reads it (`rooftile graph --types` lists all)",
                    where, type, by, near->model_type, near->model_type);
 }
 
@@ -311,7 +311,7 @@ static int find_asked(const char *type, const char *path, const struct rt_archit
         rt_text_item(&known, ", ", "%s", row->model_type);
     int status =
         rt_fail(RT_EUSAGE,
-                "--as %.60s: no architecture for %s; give the file of one, which ends in .json, or one of "
+                "{as} %.60s: no architecture for %s; give the file of one, which ends in .json, or one of "
                 "%s",
                 type, path, known.text);
     rt_text_release(&known);

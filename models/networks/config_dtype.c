@@ -121,8 +121,8 @@ static void refuse_quantisation(const json_t *config, const char *where, struct 
     snprintf(
         model->unknown_dtype, sizeof model->unknown_dtype,
         "%s: \"quantization_config\" of method \"%.30s\" (%.60s...) is none that can be forecast; give the "
-        "dtype that its products run in with --dtype, such as int4, fp8 or bf16",
-        where, method, text != NULL ? text : "unreadable");
+        "dtype that its products run in with %s, such as int4, fp8 or bf16",
+        where, method, text != NULL ? text : "unreadable", rt_field_words("dtype").text);
     free(text);
 }
 
@@ -160,8 +160,8 @@ void rt_config_read_dtype(const json_t *root, const char *where, struct rt_model
         model->dtype = find_dtype(name);
         if (model->dtype == UNKNOWN)
             snprintf(model->unknown_dtype, sizeof model->unknown_dtype,
-                     "%s: the dtype \"%.40s\" is not known here; give another with --dtype, such as bf16",
-                     where, name);
+                     "%s: the dtype \"%.40s\" is not known here; give another with %s, such as bf16", where,
+                     name, rt_field_words("dtype").text);
     }
 }
 

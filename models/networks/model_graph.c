@@ -21,7 +21,8 @@ static int check_option(const char *option, int64_t value)
 {
     if (value >= 1 && value <= MOST_SIZE)
         return RT_OK;
-    return rt_fail(RT_EUSAGE, "--%s is %" PRId64 "; it must lie in 1..2^31", option, value);
+    return rt_fail(RT_EUSAGE, "%s is %" PRId64 "; it must lie in 1..2^31", rt_field_words(option).text,
+                   value);
 }
 
 /* Every device holds whole heads, and whole key-value heads or a copy of one. */
@@ -40,7 +41,7 @@ static int check_tensor_parallel(const struct rt_model *model, int64_t parts)
         if (divides_heads(model, p))
             rt_text_item(&list, ", ", "%" PRId64, p);
     int status = rt_fail(RT_EUSAGE,
-                         "--tp %" PRId64 " does not divide the %" PRId64 " heads (%" PRId64
+                         "{tp} %" PRId64 " does not divide the %" PRId64 " heads (%" PRId64
                          " of keys and values) of %s; give one of %s",
                          parts, model->heads, model->kv_heads, model->name, list.text);
     rt_text_release(&list);
@@ -59,7 +60,7 @@ static int check_patches(const struct rt_model *model, const struct rt_graph_opt
         (double)options->batch * tokens * fmax(heads * tokens, width) <= 0x1p60)
         return RT_OK;
     return rt_fail(RT_EUSAGE,
-                   "--batch %" PRId64 " with --image %" PRId64
+                   "{batch} %" PRId64 " with {image} %" PRId64
                    " makes kernels of %s of more than 2^40 rows; give less of either",
                    options->batch, options->image, model->name);
 }
@@ -80,15 +81,15 @@ static int check_volume(const struct rt_model *model, const struct rt_graph_opti
     if (batch * heads * source > MOST_DIM || batch * source * widest > 0x1p60 ||
         samples * (double)rt_sizes_largest(&model->sound.widths) > 0x1p60)
         return rt_fail(RT_EUSAGE,
-                       "--batch %" PRId64 " with %g seconds of sound is too large for %s; give less",
+                       "{batch} %" PRId64 " with %g seconds of sound is too large for %s; give less",
                        options->batch, options->seconds, model->name);
     if (batch * heads * keys <= MOST_DIM && keys * head_dim <= MOST_DIM && rows * widest <= 0x1p60)
         return RT_OK;
     return rt_fail(RT_EUSAGE,
-                   "--batch %" PRId64 " with --%s %" PRId64
+                   "{batch} %" PRId64 " with %s %" PRId64
                    " makes kernels of %s of more than 2^40 rows; give less of either",
-                   options->batch, decode ? "context" : "seq", decode ? options->context : options->sequence,
-                   model->name);
+                   options->batch, rt_field_words(decode ? "context" : "seq").text,
+                   decode ? options->context : options->sequence, model->name);
 }
 
 /* A head that classifies whole sequences or tokens makes no next one. */
@@ -97,11 +98,11 @@ static int check_head(const struct rt_model *model, const struct rt_graph_option
     bool classifies = model->head == RT_MODEL_HEAD_SEQUENCE_CLASSES ||
                       model->head == RT_MODEL_HEAD_TOKEN_CLASSES || model->head == RT_MODEL_HEAD_QUESTION;
     if (options->step == RT_STEP_DECODE && model->head == RT_MODEL_HEAD_ENCODER)
-        return rt_fail(RT_EUSAGE, "%s is an encoder, it does not decode token by token; use --mode inference",
+        return rt_fail(RT_EUSAGE, "%s is an encoder, it does not decode token by token; use {mode} inference",
                        model->name);
     if (options->step != RT_STEP_DECODE || !classifies)
         return RT_OK;
-    return rt_fail(RT_EUSAGE, "%s classifies, it does not decode token by token; use --mode inference",
+    return rt_fail(RT_EUSAGE, "%s classifies, it does not decode token by token; use {mode} inference",
                    model->name);
 }
 
@@ -136,24 +137,24 @@ static int check_served(const struct rt_model *model, const struct rt_graph_opti
     int64_t gpus = options->tensor_parallel *
                    (options->attention_data_parallel > 1 ? options->attention_data_parallel : 1);
     if (runtime->served && !model->architecture->served)
-        return rt_fail(RT_EUSAGE, "LLM servers do not run %s; use --runtime eager",
+        return rt_fail(RT_EUSAGE, "LLM servers do not run %s; use {runtime} eager",
                        model->architecture->what);
     if (runtime->served && options->step == RT_STEP_TRAINING)
-        return rt_fail(RT_EUSAGE, "--runtime %s does not train; use eager or compile", runtime->name);
+        return rt_fail(RT_EUSAGE, "{runtime} %s does not train; use eager or compile", runtime->name);
     if (runtime->served && rt_dtypes[options->dtype].bytes > 2)
         return rt_fail(RT_EUSAGE,
-                       "LLM servers run in 16 bits or fewer; give --dtype bf16, or --runtime eager for %s",
+                       "LLM servers run in 16 bits or fewer; give {dtype} bf16, or {runtime} eager for %s",
                        rt_dtypes[options->dtype].name);
     if (!runtime->served && (options->groups != NULL || shares_experts))
-        return rt_fail(RT_EUSAGE, "sequences that differ, --ep and --attention-dp are for --runtime serving");
+        return rt_fail(RT_EUSAGE, "sequences that differ, {ep} and {attention_dp} are for {runtime} serving");
     if (shares_experts && model->experts.count == 0)
-        return rt_fail(RT_EUSAGE, "%s has no experts to share out; leave --ep and --attention-dp away",
+        return rt_fail(RT_EUSAGE, "%s has no experts to share out; leave {ep} and {attention_dp} away",
                        model->name);
     if (options->expert_parallel > 1 &&
         (gpus % options->expert_parallel != 0 || model->experts.count % options->expert_parallel != 0))
         return rt_fail(RT_EUSAGE,
-                       "--ep %" PRId64 " does not divide the %" PRId64
-                       " GPUs (--tp x --attention-dp) and the %" PRId64 " experts of %s",
+                       "{ep} %" PRId64 " does not divide the %" PRId64
+                       " GPUs ({tp} x {attention_dp}) and the %" PRId64 " experts of %s",
                        options->expert_parallel, gpus, model->experts.count, model->name);
     return RT_OK;
 }
@@ -162,7 +163,7 @@ static int check_options(const struct rt_model *model, const struct rt_graph_opt
 {
     if (options->step == RT_STEP_DECODE && !rt_model_reads_text(model))
         return rt_fail(RT_EUSAGE,
-                       "%s reads no text, so it does not decode token by token; use --mode inference",
+                       "%s reads no text, so it does not decode token by token; use {mode} inference",
                        model->name);
     int status = check_option("batch", options->batch);
     if (options->groups != NULL)
@@ -177,7 +178,7 @@ static int check_options(const struct rt_model *model, const struct rt_graph_opt
         options->dtype != RT_FP8 && options->dtype != RT_FP8_BLOCK && options->dtype != RT_FP4)
         status =
             rt_fail(RT_EUSAGE,
-                    "--dtype %s: nobody trains in it; take fp8 (its products, weights in bf16), bf16 or fp32",
+                    "{dtype} %s: nobody trains in it; take fp8 (its products, weights in bf16), bf16 or fp32",
                     rt_dtypes[options->dtype].name);
     if (status == RT_OK)
         status = check_served(model, options);
@@ -197,22 +198,22 @@ static int check_image_step(const struct rt_model *model, const struct rt_graph_
 {
     if (options->step == RT_STEP_DECODE)
         return rt_fail(RT_EUSAGE,
-                       "%s is a model of images, it does not decode; use --mode inference or training",
+                       "%s is a model of images, it does not decode; use {mode} inference or training",
                        model->name);
     if (options->expert_parallel > 1 || options->attention_data_parallel > 1)
-        return rt_fail(RT_EUSAGE, "--ep and --attention-dp are for LLM servers, which do not run %s",
+        return rt_fail(RT_EUSAGE, "{ep} and {attention_dp} are for LLM servers, which do not run %s",
                        model->name);
     if (options->tensor_parallel > 1)
         return rt_fail(RT_EUSAGE,
-                       "--tp %" PRId64
-                       ": %s is a model of images, whose layers are not cut; share the batch out with --dp",
+                       "{tp} %" PRId64
+                       ": %s is a model of images, whose layers are not cut; share the batch out with {dp}",
                        options->tensor_parallel, model->name);
     if (rt_runtimes[options->runtime].served || options->groups != NULL)
-        return rt_fail(RT_EUSAGE, "LLM servers do not run %s, a model of images; use --runtime eager",
+        return rt_fail(RT_EUSAGE, "LLM servers do not run %s, a model of images; use {runtime} eager",
                        model->name);
     if (rt_dtype_is_narrow(options->dtype))
         return rt_fail(RT_EUSAGE,
-                       "--dtype %s: convolutions in it are not forecast; give fp32, tf32, fp16 or bf16",
+                       "{dtype} %s: convolutions in it are not forecast; give fp32, tf32, fp16 or bf16",
                        rt_dtypes[options->dtype].name);
     return RT_OK;
 }
@@ -225,21 +226,21 @@ static int check_image_size(const struct rt_model *model, const struct rt_graph_
     int64_t multiple = model->vision != NULL ? model->vision->multiple : model->image.patch;
     bool fixed = model->vision != NULL && model->vision->fixed_image;
     if (image < 1 || image > RT_MOST_PIXELS)
-        return rt_fail(RT_EUSAGE, "--image is %" PRId64 "; it must lie in 1..%d", image, RT_MOST_PIXELS);
+        return rt_fail(RT_EUSAGE, "{image} is %" PRId64 "; it must lie in 1..%d", image, RT_MOST_PIXELS);
     if (fixed && image != own)
         return rt_fail(RT_EUSAGE,
-                       "--image %" PRId64 ": %s takes images of %" PRId64 " pixels a side and no others",
+                       "{image} %" PRId64 ": %s takes images of %" PRId64 " pixels a side and no others",
                        image, model->name, own);
     if (multiple > 1 && image != own && image % multiple != 0)
         return rt_fail(RT_EUSAGE,
-                       "--image %" PRId64 ": %s cuts images into patches of %" PRId64
+                       "{image} %" PRId64 ": %s cuts images into patches of %" PRId64
                        " pixels a side; give a multiple",
                        image, model->name, multiple);
     double pixels = (double)options->batch * (double)image * (double)image;
     if (pixels <= 0x1p40)
         return RT_OK;
     return rt_fail(RT_EUSAGE,
-                   "--batch %" PRId64 " with --image %" PRId64
+                   "{batch} %" PRId64 " with {image} %" PRId64
                    " has more than 2^40 pixels; give less of either",
                    options->batch, image);
 }
@@ -261,18 +262,18 @@ static int check_sound(const struct rt_model *model, const struct rt_graph_optio
         return RT_OK;
     if (!rt_model_reads_text(model) && options->step == RT_STEP_DECODE)
         return rt_fail(RT_EUSAGE,
-                       "%s keeps no keys and values, so it does not decode token by token; use --mode "
+                       "%s keeps no keys and values, so it does not decode token by token; use {mode} "
                        "inference",
                        model->name);
     if (!(options->seconds > 0 && options->seconds <= RT_MOST_SECONDS))
-        return rt_fail(RT_EUSAGE, "--seconds is %g; it must be more than 0 and at most %d", options->seconds,
+        return rt_fail(RT_EUSAGE, "{seconds} is %g; it must be more than 0 and at most %d", options->seconds,
                        RT_MOST_SECONDS);
     if (options->seconds > most)
         return rt_fail(RT_EUSAGE,
-                       "--seconds %g: %s hears %g seconds at a time; give a larger --batch for more windows",
+                       "{seconds} %g: %s hears %g seconds at a time; give a larger {batch} for more windows",
                        options->seconds, model->name, most);
     if (!rt_model_reads_text(model) && rt_model_sequence(model, options) < 1)
-        return rt_fail(RT_EUSAGE, "--seconds %g is less than the convolutions of %s reach over; give more",
+        return rt_fail(RT_EUSAGE, "{seconds} %g is less than the convolutions of %s reach over; give more",
                        options->seconds, model->name);
     return RT_OK;
 }
@@ -310,7 +311,7 @@ static int check_norms(const struct rt_model *model, const struct rt_graph *grap
         bool norm = call->op == RT_OP_BATCHNORM || call->op == RT_OP_BATCHNORM_INFERENCE;
         if (norm && call->dim[0] * call->dim[2] * call->dim[3] == 1)
             return rt_fail(RT_EUSAGE,
-                           "--batch 1 with --image %" PRId64 " leaves one value a channel to a batch norm of "
+                           "{batch} 1 with {image} %" PRId64 " leaves one value a channel to a batch norm of "
                            "%s, which cannot train so; give more of either",
                            graph->options.image, model->name);
     }
@@ -328,11 +329,11 @@ static int check_image_kernels(const struct rt_model *model, const struct rt_gra
     for (int d = 0; d < rt_op_ndims((enum rt_op_id)wrong->call.op); d++)
         if ((double)wrong->call.dim[d] > MOST_DIM)
             return rt_fail(RT_EUSAGE,
-                           "%s with --batch %" PRId64 " and --image %" PRId64
+                           "%s with {batch} %" PRId64 " and {image} %" PRId64
                            " is too large, give less of either",
                            model->name, graph->options.batch, graph->options.image);
     return rt_fail(RT_EUSAGE,
-                   "--image %" PRId64 " is smaller than the windows of %s reach; give at least %" PRId64,
+                   "{image} %" PRId64 " is smaller than the windows of %s reach; give at least %" PRId64,
                    graph->options.image, model->name, least_image(model, &small));
 }
 
@@ -344,12 +345,12 @@ static int check_kernels(const struct rt_model *model, const struct rt_graph *gr
     bool decode = options->step == RT_STEP_DECODE;
     if (wrong_kernel(graph) != NULL)
         return rt_fail_context(
-            RT_EUSAGE, "%s with --batch %" PRId64 " and --%s %" PRId64 " is too large, give less of either",
-            model->name, options->batch, decode ? "context" : "seq",
+            RT_EUSAGE, "%s with {batch} %" PRId64 " and %s %" PRId64 " is too large, give less of either",
+            model->name, options->batch, rt_field_words(decode ? "context" : "seq").text,
             decode ? options->context : options->sequence);
     if (decode && !(graph->cache > 0))
         return rt_fail(RT_EUSAGE,
-                       "%s keeps no keys and values, so it does not decode token by token; use --mode "
+                       "%s keeps no keys and values, so it does not decode token by token; use {mode} "
                        "inference",
                        model->name);
     return RT_OK;

@@ -192,7 +192,7 @@ static void test_unknown_dtype(void)
          "of method \"gptq\" ({\"quant_method\":\"gptq\",\"bits\":3"},
         {QUANTISED("\"bits\": 4"), "of method \"\""},
         {GROUP("\"num_bits\": 2, \"type\": \"int\"", "null"),
-         "give the dtype that its products run in with --dtype"},
+         "give the dtype that its products run in with dtype"},
         {QUANTISED("\"quant_method\": \"compressed-tensors\""), "of method \"compressed-tensors\""},
     };
     for (size_t i = 0; i < RT_COUNT(rows); i++) {

@@ -272,19 +272,19 @@ static void refuses(const char *name, struct rt_graph_options options, const cha
 
 static void test_refusals(void)
 {
-    refuses("resnet50", (struct rt_graph_options){.batch = 0}, "--batch is 0; it must lie in 1..2^31");
+    refuses("resnet50", (struct rt_graph_options){.batch = 0}, "batch is 0; it must lie in 1..2^31");
     refuses("alexnet", (struct rt_graph_options){.batch = 1, .image = 62},
-            "--image 62 is smaller than the windows of alexnet reach; give at least 63");
+            "image 62 is smaller than the windows of alexnet reach; give at least 63");
     refuses("inception_v3", (struct rt_graph_options){.batch = 1, .image = 74},
-            "--image 74 is smaller than the windows of inception_v3 reach; give at least 75");
+            "image 74 is smaller than the windows of inception_v3 reach; give at least 75");
     refuses("lenet5", (struct rt_graph_options){.batch = 1, .image = 28},
             "lenet5 takes images of 32 pixels a side and no others");
-    refuses("vgg16", (struct rt_graph_options){.batch = 1, .image = -1}, "--image is -1");
+    refuses("vgg16", (struct rt_graph_options){.batch = 1, .image = -1}, "image is -1");
     refuses("vgg16", (struct rt_graph_options){.batch = 1, .tensor_parallel = 2},
-            "--tp 2: vgg16 is a model of images");
+            "tp 2: vgg16 is a model of images");
     refuses("vgg16", (struct rt_graph_options){.batch = 1, .step = RT_STEP_DECODE}, "it does not decode");
     refuses("vgg16", (struct rt_graph_options){.batch = 1, .expert_parallel = 2},
-            "--ep and --attention-dp are for LLM servers");
+            "ep and attention_dp are for LLM servers");
     refuses("vgg16", (struct rt_graph_options){.batch = 1, .dtype = RT_FP8},
             "convolutions in it are not forecast");
     refuses("vgg16", (struct rt_graph_options){.batch = 1, .runtime = RT_RUNTIME_SERVING},

@@ -300,31 +300,31 @@ static void test_bad_options(void)
     struct rt_model gpt = named("gpt2-large"), qwen = named("qwen2.5-7b");
     struct rt_graph graph;
     struct rt_graph_options o = prefill(0, 16);
-    RT_ASSERT_FAILS(rt_graph_build(&gpt, &o, &graph), RT_EUSAGE, "--batch is 0; it must lie in 1..2^31");
+    RT_ASSERT_FAILS(rt_graph_build(&gpt, &o, &graph), RT_EUSAGE, "batch is 0; it must lie in 1..2^31");
     o = prefill(1, -4);
-    RT_ASSERT_FAILS(rt_graph_build(&gpt, &o, &graph), RT_EUSAGE, "--seq is -4; it must lie in");
+    RT_ASSERT_FAILS(rt_graph_build(&gpt, &o, &graph), RT_EUSAGE, "seq is -4; it must lie in");
     o = prefill(1, (int64_t)1 << 40);
-    RT_ASSERT_FAILS(rt_graph_build(&gpt, &o, &graph), RT_EUSAGE, "--seq is 1099511627776; it must lie in");
+    RT_ASSERT_FAILS(rt_graph_build(&gpt, &o, &graph), RT_EUSAGE, "seq is 1099511627776; it must lie in");
     o = prefill((int64_t)1 << 31, (int64_t)1 << 31);
     RT_ASSERT_FAILS(rt_graph_build(&gpt, &o, &graph), RT_EUSAGE, "give less of either");
     o = prefill(1 << 20, 1024);
     o.tensor_parallel = 2;
     RT_ASSERT_FAILS(rt_graph_build(&gpt, &o, &graph), RT_EUSAGE,
-                    "gpt2-large with --batch 1048576 and --seq 1024 is too large, give less of either: "
+                    "gpt2-large with batch 1048576 and seq 1024 is too large, give less of either: "
                     "all_reduce: elements is 1374389534720; it must lie in 1..2^40");
     o = prefill(1, 16);
     o.step = RT_STEP_DECODE;
-    RT_ASSERT_FAILS(rt_graph_build(&gpt, &o, &graph), RT_EUSAGE, "--context is 0; it must lie in");
+    RT_ASSERT_FAILS(rt_graph_build(&gpt, &o, &graph), RT_EUSAGE, "context is 0; it must lie in");
     o = prefill(1, 16);
     o.tensor_parallel = 3;
     RT_ASSERT_FAILS(
         rt_graph_build(&gpt, &o, &graph), RT_EUSAGE,
-        "--tp 3 does not divide the 20 heads (20 of keys and values) of gpt2-large; give one of 1, "
+        "tp 3 does not divide the 20 heads (20 of keys and values) of gpt2-large; give one of 1, "
         "2, 4, 5, 10, 20");
     o.tensor_parallel = 0;
-    RT_ASSERT_FAILS(rt_graph_build(&gpt, &o, &graph), RT_EUSAGE, "--tp 0 does not divide");
+    RT_ASSERT_FAILS(rt_graph_build(&gpt, &o, &graph), RT_EUSAGE, "tp 0 does not divide");
     o.tensor_parallel = 40;
-    RT_ASSERT_FAILS(rt_graph_build(&gpt, &o, &graph), RT_EUSAGE, "--tp 40 does not divide");
+    RT_ASSERT_FAILS(rt_graph_build(&gpt, &o, &graph), RT_EUSAGE, "tp 40 does not divide");
     o.tensor_parallel = 7; /* divides 28 heads, but not 4 key-value heads */
     RT_ASSERT_FAILS(rt_graph_build(&qwen, &o, &graph), RT_EUSAGE, "give one of 1, 2, 4, 28");
 }

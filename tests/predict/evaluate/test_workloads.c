@@ -195,7 +195,7 @@ static void test_left_out_with_reasons(void)
                                           "no measured time above 0",
                                           "layers of 9.22337204e+18 is impossible",
                                           "backward_us of inf is impossible",
-                                          "--tp 3",
+                                          "tp 3",
                                           "no fp8 peak"};
     struct rt_dataset dataset;
     struct rt_candidate candidate;

@@ -354,7 +354,7 @@ static void test_as(void)
     RT_ASSERT_OK(rt_model_load_as(path, "llama", &m));
     CU_ASSERT_STRING_EQUAL(m.architecture->model_type, "llama");
     CU_ASSERT_EQUAL(m.layers, 5);
-    RT_ASSERT_FAILS(rt_model_load_as(path, "lama", &m), RT_EUSAGE, "--as lama: no architecture for ");
+    RT_ASSERT_FAILS(rt_model_load_as(path, "lama", &m), RT_EUSAGE, "as lama: no architecture for ");
 }
 
 static void test_refused(void)

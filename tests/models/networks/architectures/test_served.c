@@ -261,7 +261,7 @@ static void test_refused(void)
     RT_ASSERT_FAILS(rt_graph_build(&m, &options, &graph), RT_EUSAGE, "has no experts to share out");
     struct rt_model sparse = named("mixtral-8x7b");
     options.expert_parallel = 3;
-    RT_ASSERT_FAILS(rt_graph_build(&sparse, &options, &graph), RT_EUSAGE, "--ep 3 does not divide");
+    RT_ASSERT_FAILS(rt_graph_build(&sparse, &options, &graph), RT_EUSAGE, "ep 3 does not divide");
     const struct rt_sequences huge = {INT64_C(1) << 31, INT64_C(1) << 31, 0};
     options = served(RT_STEP_PREFILL, 1, 128);
     options.groups = &huge;

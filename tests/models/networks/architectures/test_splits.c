@@ -189,11 +189,11 @@ static void split(const struct rt_model *m)
     for (int64_t expert = 1; expert <= 2; expert++) {
         options = served(2, expert);
         if (!divides(m, 2)) {
-            RT_ASSERT_FAILS(rt_graph_build(m, &options, &two), RT_EUSAGE, "--tp 2 does not divide");
+            RT_ASSERT_FAILS(rt_graph_build(m, &options, &two), RT_EUSAGE, "tp 2 does not divide");
         } else if (expert == 2 && m->experts.count == 0) {
             RT_ASSERT_FAILS(rt_graph_build(m, &options, &two), RT_EUSAGE, "no experts to share out");
         } else if (expert == 2 && m->experts.count % 2 != 0) {
-            RT_ASSERT_FAILS(rt_graph_build(m, &options, &two), RT_EUSAGE, "--ep 2 does not divide");
+            RT_ASSERT_FAILS(rt_graph_build(m, &options, &two), RT_EUSAGE, "ep 2 does not divide");
         } else {
             RT_ASSERT_OK(rt_graph_build(m, &options, &two));
             compare(m, &one, &two, expert);
