@@ -16,6 +16,43 @@ struct rt_image rt_image_input(const struct rt_graph *graph, int64_t channels)
     return (struct rt_image){RT_NO_INPUT, graph->options.batch, channels, side, side};
 }
 
+/* --- the steps that operators share --- */
+
+/* Windows of `reach` elements over `in` and `padding` at both ends, `stride` apart; 0 where none fits.
+ * Rounded up (`ceil`), the last begins inside the image or its left padding (PyTorch, pooling_output_shape).
+ */
+static int64_t windows_of(int64_t in, int64_t padding, int64_t reach, int64_t stride, bool ceil)
+{
+    int64_t more = in + 2 * padding - reach;
+    if (more < 0)
+        return 0;
+    int64_t windows = (more + (ceil ? stride - 1 : 0)) / stride + 1;
+    return ceil && (windows - 1) * stride >= in + padding ? windows - 1 : windows;
+}
+
+void rt_image_matrix(const struct rt_graph *graph, struct rt_image x, int64_t *rows, int64_t *cols)
+{
+    bool last = graph->options.channels_last || x.height * x.width == 1;
+    *rows = last ? x.batch * x.height * x.width : x.batch * x.channels;
+    *cols = last ? x.channels : x.height * x.width;
+}
+
+/* A node that reads x (and the node `other`) and makes y. */
+static uint32_t add_node(struct rt_graph *graph, const char *name, struct rt_image x, uint32_t other,
+                         struct rt_image y)
+{
+    return rt_node_add(graph, name, x.node, other, (double)rt_image_elements(y));
+}
+
+/* A kernel of the last node, of an op over all elements of x. */
+static struct rt_graph_kernel *add_kernel(struct rt_graph *graph, enum rt_phase phase, enum rt_op_id op,
+                                          struct rt_image x)
+{
+    int64_t rows, cols;
+    rt_image_matrix(graph, x, &rows, &cols);
+    return rt_node_add_kernel(graph, phase, op, rows, cols);
+}
+
 /* --- convolution --- */
 
 static struct rt_conv with_defaults(const struct rt_conv *given)
@@ -36,8 +73,8 @@ static struct rt_image conv_output(struct rt_image x, const struct rt_conv *conv
 {
     int64_t reach_h = conv->dilation * (conv->kernel_h - 1) + 1;
     int64_t reach_w = conv->dilation * (conv->kernel_w - 1) + 1;
-    x.height = rt_image_windows(x.height, conv->padding_h, reach_h, conv->stride, false);
-    x.width = rt_image_windows(x.width, conv->padding_w, reach_w, conv->stride_w, false);
+    x.height = windows_of(x.height, conv->padding_h, reach_h, conv->stride, false);
+    x.width = windows_of(x.width, conv->padding_w, reach_w, conv->stride_w, false);
     x.channels = conv->out;
     return x;
 }
@@ -69,14 +106,14 @@ static void add_bias_gradient(struct rt_graph *graph, struct rt_image y)
 /* The bias of a convolution by cuDNN: output.add_(bias). Its gradient is the sum of the output's. */
 static struct rt_image add_bias(struct rt_graph *graph, const char *name, struct rt_image y)
 {
-    y.node = rt_image_add_node(graph, name, y, RT_NO_INPUT, y);
+    y.node = add_node(graph, name, y, RT_NO_INPUT, y);
     struct rt_node *node = &graph->nodes[y.node];
     node->fusable = true;
     node->nested = true;
     node->parameters = (double)y.channels;
     double width = rt_node_width(graph, y.node);
     rt_node_cast_weight(graph, y.channels);
-    rt_image_add_kernel(graph, RT_FORWARD, RT_OP_ADD, y)->bytes =
+    add_kernel(graph, RT_FORWARD, RT_OP_ADD, y)->bytes =
         width * (2.0 * (double)rt_image_elements(y) + (double)y.channels);
     if (rt_node_begin_backward(graph, y.node)) {
         add_bias_gradient(graph, y);
@@ -93,7 +130,7 @@ struct rt_image rt_image_conv(struct rt_graph *graph, const char *name, struct r
     int64_t weights = conv.out * (x.channels / conv.groups) * conv.kernel_h * conv.kernel_w;
     bool own_bias = conv.bias && adds_bias_itself(graph, x, &conv);
     x.node = rt_node_cast_product(graph, x.node, (double)rt_image_elements(x));
-    y.node = rt_image_add_node(graph, name, x, RT_NO_INPUT, y);
+    y.node = add_node(graph, name, x, RT_NO_INPUT, y);
     graph->nodes[y.node].parameters = (double)(weights + (own_bias ? conv.out : 0));
     graph->nodes[y.node].gradient = true;
     rt_node_cast_weight(graph, weights);
@@ -152,7 +189,7 @@ static void norm_forward(struct rt_graph *graph, struct rt_image x, bool one)
         rt_node_add_kernel(graph, RT_FORWARD, RT_OP_ADD_SCALAR, 1, 1)->bytes = 2 * INDEX_BYTES;
     if (!one) {
         if (trains)
-            rt_image_add_kernel(graph, RT_FORWARD, RT_OP_REDUCE, x);
+            add_kernel(graph, RT_FORWARD, RT_OP_REDUCE, x);
         else
             rt_node_add_kernel(graph, RT_FORWARD, RT_OP_COPY, 1, x.channels);
         rt_node_add_kernel(graph, RT_FORWARD, RT_OP_RSQRT, 1, x.channels);
@@ -170,14 +207,14 @@ static void norm_backward(struct rt_graph *graph, struct rt_image x, bool one)
         read_again(image_kernel(graph, RT_BACKWARD, RT_OP_BATCHNORM_BACKWARD, x), 2);
         return;
     }
-    rt_image_add_kernel(graph, RT_BACKWARD, RT_OP_REDUCE, x)->bytes *= 2;
-    rt_image_add_kernel(graph, RT_BACKWARD, RT_OP_MUL, x);
+    add_kernel(graph, RT_BACKWARD, RT_OP_REDUCE, x)->bytes *= 2;
+    add_kernel(graph, RT_BACKWARD, RT_OP_MUL, x);
 }
 
 struct rt_image rt_image_batchnorm(struct rt_graph *graph, const char *name, struct rt_image x)
 {
     struct rt_image y = x;
-    y.node = rt_image_add_node(graph, name, x, RT_NO_INPUT, y);
+    y.node = add_node(graph, name, x, RT_NO_INPUT, y);
     struct rt_node *node = &graph->nodes[y.node];
     bool one = is_one_kernel(graph, node->dtype);
     node->fusable = true;
@@ -208,15 +245,15 @@ struct rt_image rt_image_activation(struct rt_graph *graph, const char *name, en
     struct rt_image y = x;
     if (op == RT_OP_COUNT)
         return x;
-    y.node = rt_image_add_node(graph, name, x, RT_NO_INPUT, y);
+    y.node = add_node(graph, name, x, RT_NO_INPUT, y);
     graph->nodes[y.node].fusable = true;
     bool backward = rt_graph_trains(graph) && rt_node_has_gradient(graph, x.node);
     if (backward && in_place && !keeps_output(op) && !graph->options.fusion)
-        rt_image_add_kernel(graph, RT_FORWARD, RT_OP_COPY, x);
-    rt_image_add_kernel(graph, RT_FORWARD, op, x);
+        add_kernel(graph, RT_FORWARD, RT_OP_COPY, x);
+    add_kernel(graph, RT_FORWARD, op, x);
     if (rt_node_begin_backward(graph, y.node)) {
         rt_node_save(graph, keeps_output(op) ? y.node : x.node);
-        rt_image_add_kernel(graph, RT_BACKWARD, RT_OP_MUL, x); /* reads two, writes one */
+        add_kernel(graph, RT_BACKWARD, RT_OP_MUL, x); /* reads two, writes one */
     }
     return y;
 }
@@ -225,8 +262,8 @@ struct rt_image rt_image_activation(struct rt_graph *graph, const char *name, en
 
 static struct rt_image pool_output(struct rt_image x, struct rt_window pool)
 {
-    x.height = rt_image_windows(x.height, pool.padding, pool.kernel, pool.stride, pool.ceil);
-    x.width = rt_image_windows(x.width, pool.padding, pool.kernel, pool.stride, pool.ceil);
+    x.height = windows_of(x.height, pool.padding, pool.kernel, pool.stride, pool.ceil);
+    x.width = windows_of(x.width, pool.padding, pool.kernel, pool.stride, pool.ceil);
     return x;
 }
 
@@ -246,13 +283,13 @@ struct rt_image rt_image_max_pool(struct rt_graph *graph, const char *name, stru
     pool.stride = pool.stride > 0 ? pool.stride : pool.kernel;
     struct rt_image y = pool_output(x, pool);
     double indices = (double)INDEX_BYTES * (double)rt_image_elements(y);
-    y.node = rt_image_add_node(graph, name, x, RT_NO_INPUT, y);
+    y.node = add_node(graph, name, x, RT_NO_INPUT, y);
     pool_kernel(graph, RT_FORWARD, RT_OP_MAX_POOL2D, x, pool)->bytes += indices;
     if (rt_node_begin_backward(graph, y.node)) {
         rt_node_save(graph, x.node);
         graph->nodes[y.node].saved += indices / rt_node_width(graph, y.node);
         if (!graph->options.fusion)
-            rt_image_add_kernel(graph, RT_BACKWARD, RT_OP_FILL, x);
+            add_kernel(graph, RT_BACKWARD, RT_OP_FILL, x);
         pool_kernel(graph, RT_BACKWARD, RT_OP_MAX_POOL2D_BACKWARD, x, pool);
     }
     return y;
@@ -263,7 +300,7 @@ struct rt_image rt_image_avg_pool(struct rt_graph *graph, const char *name, stru
 {
     pool.stride = pool.stride > 0 ? pool.stride : pool.kernel;
     struct rt_image y = pool_output(x, pool);
-    y.node = rt_image_add_node(graph, name, x, RT_NO_INPUT, y);
+    y.node = add_node(graph, name, x, RT_NO_INPUT, y);
     pool_kernel(graph, RT_FORWARD, RT_OP_AVG_POOL2D, x, pool);
     if (rt_node_begin_backward(graph, y.node)) {
         rt_node_save(graph, x.node);
@@ -280,7 +317,7 @@ static void mean_kernels(struct rt_graph *graph, uint32_t node, struct rt_image 
     graph->nodes[node].fusable = true;
     rt_node_add_kernel(graph, RT_FORWARD, RT_OP_REDUCE, rows, cols);
     if (rt_node_begin_backward(graph, node))
-        rt_image_add_kernel(graph, RT_BACKWARD, RT_OP_DIV_SCALAR, x)->bytes =
+        add_kernel(graph, RT_BACKWARD, RT_OP_DIV_SCALAR, x)->bytes =
             rt_node_width(graph, node) * (double)rows * (double)(cols + 1);
 }
 
@@ -297,7 +334,7 @@ struct rt_image rt_image_adaptive_avg_pool(struct rt_graph *graph, const char *n
                                            int64_t height, int64_t width)
 {
     struct rt_image y = {.batch = x.batch, .channels = x.channels, .height = height, .width = width};
-    y.node = rt_image_add_node(graph, name, x, RT_NO_INPUT, y);
+    y.node = add_node(graph, name, x, RT_NO_INPUT, y);
     if (height == 1 && width == 1) {
         mean_kernels(graph, y.node, x);
         return y;
@@ -306,7 +343,7 @@ struct rt_image rt_image_adaptive_avg_pool(struct rt_graph *graph, const char *n
     if (rt_node_begin_backward(graph, y.node)) {
         rt_node_save(graph, x.node);
         if (!graph->options.fusion)
-            rt_image_add_kernel(graph, RT_BACKWARD, RT_OP_FILL, x);
+            add_kernel(graph, RT_BACKWARD, RT_OP_FILL, x);
         adaptive_kernel(graph, RT_BACKWARD, x, y);
     }
     return y;
@@ -348,14 +385,14 @@ struct rt_image rt_image_drop_path(struct rt_graph *graph, const char *name, str
     struct rt_image y = x;
     if (!rt_graph_trains(graph))
         return x;
-    y.node = rt_image_add_node(graph, name, x, RT_NO_INPUT, y);
+    y.node = add_node(graph, name, x, RT_NO_INPUT, y);
     double bytes = rt_node_width(graph, y.node) * (2.0 * (double)rt_image_elements(x) + (double)x.batch);
     graph->nodes[y.node].fusable = true;
     rt_node_add_kernel(graph, RT_FORWARD, RT_OP_FILL, 1, x.batch);
     rt_node_add_kernel(graph, RT_FORWARD, RT_OP_DIV_SCALAR, 1, x.batch);
-    rt_image_add_kernel(graph, RT_FORWARD, RT_OP_MUL, x)->bytes = bytes;
+    add_kernel(graph, RT_FORWARD, RT_OP_MUL, x)->bytes = bytes;
     if (rt_node_begin_backward(graph, y.node))
-        rt_image_add_kernel(graph, RT_BACKWARD, RT_OP_MUL, x)->bytes = bytes;
+        add_kernel(graph, RT_BACKWARD, RT_OP_MUL, x)->bytes = bytes;
     return y;
 }
 
@@ -387,36 +424,6 @@ struct rt_image rt_image_conv_bn(struct rt_graph *graph, const char *name, struc
 
 /* --- what moves images: concatenation, parts, shuffles, padding --- */
 
-int64_t rt_image_windows(int64_t in, int64_t padding, int64_t reach, int64_t stride, bool ceil)
-{
-    int64_t more = in + 2 * padding - reach;
-    if (more < 0)
-        return 0;
-    int64_t windows = (more + (ceil ? stride - 1 : 0)) / stride + 1;
-    return ceil && (windows - 1) * stride >= in + padding ? windows - 1 : windows;
-}
-
-void rt_image_matrix(const struct rt_graph *graph, struct rt_image x, int64_t *rows, int64_t *cols)
-{
-    bool last = graph->options.channels_last || x.height * x.width == 1;
-    *rows = last ? x.batch * x.height * x.width : x.batch * x.channels;
-    *cols = last ? x.channels : x.height * x.width;
-}
-
-uint32_t rt_image_add_node(struct rt_graph *graph, const char *name, struct rt_image x, uint32_t other,
-                           struct rt_image y)
-{
-    return rt_node_add(graph, name, x.node, other, (double)rt_image_elements(y));
-}
-
-struct rt_graph_kernel *rt_image_add_kernel(struct rt_graph *graph, enum rt_phase phase, enum rt_op_id op,
-                                            struct rt_image x)
-{
-    int64_t rows, cols;
-    rt_image_matrix(graph, x, &rows, &cols);
-    return rt_node_add_kernel(graph, phase, op, rows, cols);
-}
-
 const char *rt_image_name(struct rt_graph *graph, const char *name, const char *part)
 {
     char *text = rt_format("%s.%s", name, part);
@@ -431,7 +438,7 @@ struct rt_image rt_image_concat(struct rt_graph *graph, const char *name, const 
     struct rt_image y = part[0];
     for (size_t i = 1; i < count; i++)
         y.channels += part[i].channels;
-    y.node = rt_image_add_node(graph, name, part[0], RT_NO_INPUT, y);
+    y.node = add_node(graph, name, part[0], RT_NO_INPUT, y);
     for (size_t i = 1; i < count; i++) {
         rt_graph_add_input(graph, part[i].node);
         graph->nodes[y.node].gradient |= graph->nodes[part[i].node].gradient;
@@ -452,7 +459,7 @@ void rt_image_chunk(struct rt_graph *graph, const char *name, struct rt_image x,
             continue;
         char number[24];
         snprintf(number, sizeof number, "%" PRId64, i + 1);
-        part[i].node = rt_image_add_node(graph, rt_image_name(graph, name, number), x, RT_NO_INPUT, part[i]);
+        part[i].node = add_node(graph, rt_image_name(graph, name, number), x, RT_NO_INPUT, part[i]);
         if (i == 0 && rt_node_begin_backward(graph, part[i].node))
             rt_node_add_kernel(graph, RT_BACKWARD, RT_OP_CONCAT, x.batch, x.channels * x.height * x.width);
     }
@@ -463,8 +470,8 @@ struct rt_image rt_image_contiguous(struct rt_graph *graph, const char *name, st
     struct rt_image y = x;
     if (x.batch == 1 && !graph->options.channels_last)
         return x;
-    y.node = rt_image_add_node(graph, name, x, RT_NO_INPUT, y);
-    rt_image_add_kernel(graph, RT_FORWARD, RT_OP_COPY, x);
+    y.node = add_node(graph, name, x, RT_NO_INPUT, y);
+    add_kernel(graph, RT_FORWARD, RT_OP_COPY, x);
     rt_node_begin_backward(graph, y.node);
     return y;
 }
@@ -474,7 +481,7 @@ struct rt_image rt_image_channel_shuffle(struct rt_graph *graph, const char *nam
 {
     struct rt_image y = x;
     const int64_t dim[] = {x.batch, x.channels, x.height, x.width, groups};
-    y.node = rt_image_add_node(graph, name, x, RT_NO_INPUT, y);
+    y.node = add_node(graph, name, x, RT_NO_INPUT, y);
     rt_graph_add_kernel(graph, RT_FORWARD, RT_OP_CHANNEL_SHUFFLE, dim);
     if (rt_node_begin_backward(graph, y.node))
         rt_graph_add_kernel(graph, RT_BACKWARD, RT_OP_CHANNEL_SHUFFLE, dim);
@@ -489,12 +496,12 @@ struct rt_image rt_image_pad(struct rt_graph *graph, const char *name, struct rt
     struct rt_image y = x;
     y.height += rows;
     y.width += cols;
-    y.node = rt_image_add_node(graph, name, x, RT_NO_INPUT, y);
-    rt_image_add_kernel(graph, RT_FORWARD, RT_OP_FILL, y);
-    rt_image_add_kernel(graph, RT_FORWARD, RT_OP_COPY, x);
+    y.node = add_node(graph, name, x, RT_NO_INPUT, y);
+    add_kernel(graph, RT_FORWARD, RT_OP_FILL, y);
+    add_kernel(graph, RT_FORWARD, RT_OP_COPY, x);
     if (rt_node_begin_backward(graph, y.node)) {
-        rt_image_add_kernel(graph, RT_BACKWARD, RT_OP_FILL, x);
-        rt_image_add_kernel(graph, RT_BACKWARD, RT_OP_COPY, x);
+        add_kernel(graph, RT_BACKWARD, RT_OP_FILL, x);
+        add_kernel(graph, RT_BACKWARD, RT_OP_COPY, x);
     }
     return y;
 }

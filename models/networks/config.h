@@ -29,8 +29,6 @@ int rt_config_check(const struct rt_model *model, const char *where);
 void rt_config_note_unread(const json_t *root, struct rt_model *model);
 /* The name that all of Hugging Face's configs answer to in the place of a key: "hidden_size" of "n_embd". */
 const char *rt_config_other_name(const char *key);
-/* Is a name one that Hugging Face's configs answer to in the place of this key: "hidden_size" of "n_embd"? */
-bool rt_config_reads_as(const struct rt_config_key *key, const char *name);
 
 /* config_dtype.c. The model's dtype, or that of its quantisation. What cannot be forecast is kept as a
  * sentence in the model, since a dtype that a user gives replaces it. */

@@ -166,6 +166,12 @@ static void add_kernel(struct rt_graph_totals *totals, const struct rt_graph_ker
     totals->bytes[phase] += repeat * kernel->bytes;
 }
 
+/* Repetitions of a block that have weights of their own. */
+static int64_t distinct_repeats(const struct rt_block *block)
+{
+    return block->distinct > 0 ? block->distinct : block->repeat;
+}
+
 void rt_graph_totals(const struct rt_graph *graph, struct rt_graph_totals *out)
 {
     struct rt_graph_totals totals = {0};
@@ -173,7 +179,7 @@ void rt_graph_totals(const struct rt_graph *graph, struct rt_graph_totals *out)
     for (size_t n = 0; n < graph->node_count; n++) {
         const struct rt_node *node = &graph->nodes[n];
         double repeat = (double)rt_graph_repeat(graph, node);
-        totals.parameters += (double)rt_block_distinct(&graph->blocks[node->block]) * node->parameters;
+        totals.parameters += (double)distinct_repeats(&graph->blocks[node->block]) * node->parameters;
         totals.nodes += (size_t)repeat;
         for (int phase = 0; phase < RT_PHASE_COUNT; phase++) {
             size_t count = rt_node_launches(graph, node, phase, launches);
@@ -185,3 +191,49 @@ void rt_graph_totals(const struct rt_graph *graph, struct rt_graph_totals *out)
     totals.parameters -= graph->shared;
     *out = totals;
 }
+
+/* ---- runtimes ---- */
+
+const struct rt_runtime rt_runtimes[RT_RUNTIME_COUNT] = {
+    [RT_RUNTIME_EAGER_MATH] = {.name = "eager-math",
+                               .what = "PyTorch op by op, attention written out",
+                               .unfused = "PyTorch op by op, attention written out",
+                               .plain = "PyTorch op by op",
+                               .hosted = true},
+    [RT_RUNTIME_EAGER] = {.name = "eager",
+                          .what = "PyTorch op by op, attention in one kernel",
+                          .unfused = "PyTorch op by op, attention written out",
+                          .plain = "PyTorch op by op",
+                          .fused_attention = true,
+                          .hosted = true},
+    [RT_RUNTIME_COMPILE] = {.name = "compile",
+                            .what = "torch.compile, attention in one kernel",
+                            .unfused = "torch.compile, attention written out",
+                            .plain = "torch.compile",
+                            .fused_attention = true,
+                            .fusion = true,
+                            .replayed = true},
+    [RT_RUNTIME_SERVING] = {.name = "serving",
+                            .what = "an LLM server (vLLM, SGLang, TensorRT-LLM)",
+                            .unfused = "an LLM server (vLLM, SGLang, TensorRT-LLM)",
+                            .plain = "an LLM server (vLLM, SGLang, TensorRT-LLM)",
+                            .fused_attention = true,
+                            .served = true,
+                            .replayed = true},
+    [RT_RUNTIME_GRAPH] = {.name = "graph",
+                          .what = "PyTorch's kernels as one CUDA graph, attention in one kernel",
+                          .unfused = "PyTorch's kernels as one CUDA graph, attention written out",
+                          .plain = "PyTorch's kernels as one CUDA graph",
+                          .fused_attention = true,
+                          .hosted = true,
+                          .replayed = true},
+    [RT_RUNTIME_EAGER_OLD] = {.name = "eager-1.4",
+                              .what = "PyTorch 1.4 or older op by op, attention written out",
+                              .unfused = "PyTorch 1.4 or older op by op, attention written out",
+                              .plain = "PyTorch 1.4 or older op by op",
+                              .hosted = true,
+                              .scalar_loads = true},
+};
+
+const char *const rt_runtime_names[RT_RUNTIME_COUNT] = {"eager-math", "eager", "compile",
+                                                        "serving",    "graph", "eager-1.4"};

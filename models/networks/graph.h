@@ -5,30 +5,45 @@
  * layer is built once and counted `repeat` times. A node is one operator of the framework; it holds its
  * kernels of the forward, backward and accumulation phases. Sizes are in elements; FLOPs and bytes are of one
  * call. Graphs know neither devices nor predictors: predict/step/forecast.h puts them together.
- *
- * The room, in reading order:
- *   graph.[ch]       the structure; totals
- *   memory.[ch]      the memory of a step: its tensors, made and freed in order
- *   build.h          operators to nodes, with the kernels that PyTorch's autograd launches:
- *                    build_node.[ch] is what they share
- *   build_image.h    the same for images
- *   architectures/   layers and networks of operators, and the models that vary them, as rows
- *   config.[ch]      config.json to the sizes of a model
- *   zoo.c, zoo/      models by name
- *   model.[ch]       a model and a step to a graph, with checks of both
- *   graph_runtime.c  chains of nodes to one kernel, layouts, loads, as runtimes have them
- *   source.[ch]      what a model may be given as: a name, config.json, opgraph/, onnx/
- *   report.[ch], cmd_graph.c   `rooftile graph`
  */
 #ifndef ROOFTILE_MODELS_NETWORKS_GRAPH_H
 #define ROOFTILE_MODELS_NETWORKS_GRAPH_H
 
 #include "datasets/call.h"
-#include "models/networks/runtime.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* ---- runtimes: what runs a model, and so which kernels it becomes; builders ask the row for each choice
+ * ---- */
+
+enum rt_runtime_id {
+    RT_RUNTIME_EAGER_MATH, /* PyTorch, op by op, attention written out */
+    RT_RUNTIME_EAGER,      /* PyTorch, op by op, attention by scaled_dot_product_attention */
+    RT_RUNTIME_COMPILE, /* torch.compile: chains of elementwise ops as one kernel, replayed as CUDA graphs */
+    RT_RUNTIME_SERVING, /* an LLM server: vLLM, SGLang, TensorRT-LLM */
+    RT_RUNTIME_GRAPH,   /* the kernels of eager, captured once and replayed as a CUDA graph */
+    RT_RUNTIME_EAGER_OLD, /* PyTorch before 1.5, op by op: elementwise kernels load element by element */
+    RT_RUNTIME_COUNT
+};
+
+struct rt_runtime {
+    const char *name;     /* as --runtime has it */
+    const char *what;     /* for people */
+    const char *unfused;  /* the same where no kernel fuses attention (fp32, T5) */
+    const char *plain;    /* the same of models without attention */
+    bool fused_attention; /* one kernel instead of products and softmax, where there is one */
+    bool fusion;          /* chains of elementwise ops are one kernel */
+    bool served;          /* the kernels of servers: docs/method.md */
+    bool hosted;          /* its kernels may wait for a host that launches them, even where none is named */
+    bool replayed;        /* the host launches a CUDA graph, not each kernel */
+    bool scalar_loads;    /* its elementwise kernels move one element at a time */
+};
+extern const struct rt_runtime rt_runtimes[RT_RUNTIME_COUNT];
+extern const char *const rt_runtime_names[RT_RUNTIME_COUNT];
+
+/* ---- steps ---- */
 
 /* What one step does. */
 enum rt_step_kind {
@@ -138,10 +153,10 @@ struct rt_node {
     double saved;                  /* elements of its dtype that are saved for the backward pass */
     /* Traffic of the forward and the backward phase where its kernels run as one; 0: they run one by one. */
     double fused_bytes[2];
-    bool fusable; /* pointwise, row-wise or a view: may join a chain */
+    bool fusable;      /* pointwise, row-wise or a view: may join a chain */
     bool output_saved; /* `saved` holds its output */
-    bool nested;  /* launched by the operator of the node before (the bias of a convolution) */
-    bool cached;  /* its output are keys or values that stay for the next step */
+    bool nested;       /* launched by the operator of the node before (the bias of a convolution) */
+    bool cached;       /* its output are keys or values that stay for the next step */
     /* While a training graph is built: */
     bool gradient; /* its output gets a gradient: it has weights, or an input that gets one */
     bool read;     /* a node that runs backward reads its output */
@@ -219,12 +234,6 @@ struct rt_graph_dtype_words rt_graph_dtype_words(const struct rt_graph *graph);
 
 /* What runs the graph, for people. */
 const char *rt_graph_runtime_words(const struct rt_graph *graph);
-
-/* Repetitions of a block that have weights of their own. */
-static inline int64_t rt_block_distinct(const struct rt_block *block)
-{
-    return block->distinct > 0 ? block->distinct : block->repeat;
-}
 
 /* How often a node runs in a step. */
 static inline int64_t rt_graph_repeat(const struct rt_graph *graph, const struct rt_node *node)

@@ -1,12 +1,68 @@
 /*
- * The memory that the tensors of a step take on one device: the most that is held at once
- * (models/networks/liveness.h walks the step). What the framework and the driver take beside tensors is
- * predict/step/memory.h's.
+ * The memory that the tensors of a step take on one device: which it makes and frees, in the order in which
+ * the device does so, blocks that repeat as often as they run; the most that is held at once. What the
+ * framework and the driver take beside tensors is predict/step/memory.h's.
+ *
+ * Inference frees a value when its last reader has run. Training keeps what a gradient is computed from until
+ * that gradient is there (what autograd's saved_tensors_hooks see), and computes values again where
+ * checkpoints keep only the inputs of layers (Chen et al. 2016; torch.utils.checkpoint). A gradient lives
+ * from the first kernel that makes it to the last that reads it; those of weights until the optimizer has
+ * stepped (zero_grad frees them: set_to_none, the default since PyTorch 2.0).
  */
 #ifndef ROOFTILE_MODELS_NETWORKS_MEMORY_H
 #define ROOFTILE_MODELS_NETWORKS_MEMORY_H
 
-#include "models/networks/liveness.h"
+#include "models/networks/graph.h"
+#include "models/networks/parallelism.h"
+
+struct rt_memory_options {
+    double in_flight;         /* microbatches whose activations are held at once; 1 without a pipeline */
+    double layers;            /* part of the layers on this device; 1 without a pipeline */
+    enum rt_shard_kind shard; /* over so many GPUs: */
+    int64_t gpus;
+    bool accumulates; /* gradients are there before the backward pass: of the microbatch before */
+};
+#define RT_MEMORY_DEFAULTS                                                                                   \
+    {                                                                                                        \
+        .in_flight = 1, .layers = 1, .gpus = 1                                                               \
+    }
+
+enum rt_memory_part {
+    RT_MEMORY_WEIGHTS,
+    RT_MEMORY_GRADIENTS,
+    RT_MEMORY_OPTIMIZER,
+    RT_MEMORY_CACHE,
+    RT_MEMORY_ACTIVATIONS,
+    RT_MEMORY_WORKSPACE,
+    RT_MEMORY_PART_COUNT
+};
+
+/* A tensor is made or freed. */
+struct rt_tensor_event {
+    uint32_t tensor;
+    bool made;
+};
+
+struct rt_tensor {
+    double bytes;
+    enum rt_memory_part part;
+    uint32_t holders; /* while the schedule is made */
+};
+
+struct rt_tensor_schedule {
+    struct rt_tensor *tensors;
+    size_t tensor_count, tensor_capacity;
+    struct rt_tensor_event *events;
+    size_t event_count, event_capacity;
+    size_t resident; /* events before the first kernel: what every step finds there */
+    size_t forward;  /* events until the forward pass has ended */
+    uint32_t output; /* tensor that the model returns; UINT32_MAX: none */
+};
+
+/* `out` is released with rt_tensor_schedule_release. */
+void rt_tensor_schedule(const struct rt_graph *graph, const struct rt_memory_options *options,
+                        struct rt_tensor_schedule *out);
+void rt_tensor_schedule_release(struct rt_tensor_schedule *schedule);
 
 /* Bytes at the moment when most are held; total is the sum of the others. Gradients of weights count as
  * they are made: where most is held before the backward pass, there are none yet. */
@@ -14,7 +70,6 @@ struct rt_graph_memory {
     double weights, gradients, optimizer, cache, activations, workspace, total;
     double saved; /* training: activations that the forward pass leaves for the backward pass */
 };
-/* Of a schedule (liveness.h). */
 void rt_graph_memory_of(const struct rt_graph *graph, const struct rt_tensor_schedule *schedule,
                         struct rt_graph_memory *out);
 /* `options` NULL: one device. */

@@ -10,15 +10,33 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define NAME_WIDTH 40
+#define SHORT_NAME 120 /* bytes that hold one that is shortened */
+
+/* For tables and boxes: the long name of a chain "a+b+c" becomes "a+...+c". */
+static void shorten_name(const char *name, char *out, size_t size)
+{
+    const char *first = strpbrk(name, "+~"), *last = first;
+    for (const char *at = first; at != NULL; at = strpbrk(at + 1, "+~"))
+        last = at;
+    if (strlen(name) <= NAME_WIDTH)
+        snprintf(out, size, "%s", name);
+    else if (first != last)
+        snprintf(out, size, "%.*s%c...%.*s", first - name > NAME_WIDTH ? NAME_WIDTH : (int)(first - name),
+                 name, *first, NAME_WIDTH, last);
+    else
+        snprintf(out, size, "%.*s...", NAME_WIDTH, name);
+}
+
 /* --- text --- */
 
 /* A row for each kernel that is launched; name and parameters stand in the first. */
 static void node_rows(const struct rt_graph *graph, const struct rt_node *node,
                       struct rt_graph_kernel *launches, struct rt_table *table)
 {
-    char name[RT_NODE_SHORT_NAME], dims[256];
+    char name[SHORT_NAME], dims[256];
     size_t rows = 0;
-    rt_node_short_name(node->name, name, sizeof name);
+    shorten_name(node->name, name, sizeof name);
     for (int phase = 0; phase < RT_PHASE_COUNT; phase++) {
         size_t count = rt_node_launches(graph, node, (enum rt_phase)phase, launches);
         for (size_t k = 0; k < count; k++, rows++) {
@@ -346,22 +364,6 @@ struct rt_report *rt_graph_report(const struct rt_graph *graph, const char *mode
 
 /* --- Graphviz --- */
 
-#define NAME_WIDTH 40
-
-void rt_node_short_name(const char *name, char *out, size_t size)
-{
-    const char *first = strpbrk(name, "+~"), *last = first;
-    for (const char *at = first; at != NULL; at = strpbrk(at + 1, "+~"))
-        last = at;
-    if (strlen(name) <= NAME_WIDTH)
-        snprintf(out, size, "%s", name);
-    else if (first != last)
-        snprintf(out, size, "%.*s%c...%.*s", first - name > NAME_WIDTH ? NAME_WIDTH : (int)(first - name),
-                 name, *first, NAME_WIDTH, last);
-    else
-        snprintf(out, size, "%.*s...", NAME_WIDTH, name);
-}
-
 /* By what bounds the kernel: matrix units, the link between GPUs, or memory (row by row, element by element).
  */
 static const char *colour_of(const struct rt_graph_kernel *kernel)
@@ -389,9 +391,9 @@ static void print_escaped(const char *text, FILE *file)
 static void print_box(const struct rt_graph *graph, size_t n, struct rt_graph_kernel *launches, FILE *file)
 {
     const struct rt_node *node = &graph->nodes[n];
-    char name[RT_NODE_SHORT_NAME], dims[256];
+    char name[SHORT_NAME], dims[256];
     const char *colour = "white";
-    rt_node_short_name(node->name, name, sizeof name);
+    shorten_name(node->name, name, sizeof name);
     fprintf(file, "    n%zu [label=\"", n);
     print_escaped(name, file);
     for (int phase = 0; phase < RT_PHASE_COUNT; phase++) {

@@ -13,8 +13,4 @@ struct rt_report *rt_graph_report(const struct rt_graph *graph, const char *mode
 /* A cluster per block, a box per node, an arrow from each node to its readers. */
 void rt_graph_print_dot(const struct rt_graph *graph, const char *model, FILE *file);
 
-/* For tables and boxes: the long name of a chain "a+b+c" becomes "a+...+c". */
-#define RT_NODE_SHORT_NAME 120 /* bytes that hold it */
-void rt_node_short_name(const char *name, char *out, size_t size);
-
 #endif

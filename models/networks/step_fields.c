@@ -18,6 +18,9 @@ const char *const rt_step_field_names[RT_STEP_FIELDS] = {
     "power_limit",  "interval",
 };
 
+const char *const rt_shard_kinds[RT_SHARD_COUNT] = {"none", "optimizer", "gradients", "parameters"};
+const char *const rt_pipeline_schedules[RT_PIPELINE_COUNT] = {"1f1b", "gpipe"};
+
 int rt_read_dtype(const char *option, const char *text, void *value)
 {
     enum rt_dtype dtype;

@@ -1,7 +1,7 @@
 /* Collectives of a step. See collectives.h. */
 #include "predict/step/collectives.h"
 #include "base/status.h"
-#include "models/networks/runtime.h"
+#include "models/networks/graph.h"
 
 #include <math.h>
 

@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "datasets/run_attributes.h"
 #include "models/networks/vision/vision.h"
-#include "models/networks/runtime.h"
+#include "models/networks/graph.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -2,7 +2,7 @@
 #include "predict/step/memory.h"
 #include "base/status.h"
 #include "base/units.h"
-#include "models/networks/liveness.h"
+#include "models/networks/memory.h"
 #include "models/predictors/roofline/board.h"
 #include "predict/step/allocator.h"
 #include "predict/step/forecast.h"

@@ -250,7 +250,8 @@ static uint32_t written_out(const struct rt_stack *stack, const struct rt_attent
     return rt_build_merge(graph, name->merge, x, s->batch, s->rows, s->heads * s->value_dim);
 }
 
-uint32_t rt_build_attention(const struct rt_stack *stack, const struct rt_attention *attention, uint32_t x)
+static uint32_t build_attention(const struct rt_stack *stack, const struct rt_attention *attention,
+                                uint32_t x)
 {
     const struct rt_shape *s = &stack->shape;
     struct rt_operands in = {.tokens = s->keys};
@@ -316,12 +317,12 @@ uint32_t rt_build_feed_forward(const struct rt_stack *stack, const struct rt_fee
 
 static uint32_t self_attention(const struct rt_stack *stack, uint32_t x)
 {
-    return rt_build_attention(stack, stack->row->attention, x);
+    return build_attention(stack, stack->row->attention, x);
 }
 
 static uint32_t cross_attention(const struct rt_stack *stack, uint32_t x)
 {
-    return rt_build_attention(stack, stack->row->cross, x);
+    return build_attention(stack, stack->row->cross, x);
 }
 
 static uint32_t feed_forward(const struct rt_stack *stack, uint32_t x)

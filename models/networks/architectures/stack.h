@@ -74,7 +74,6 @@ uint32_t rt_build_norm_of(const struct rt_stack *stack, const char *name, uint32
                           int64_t width);
 /* (queries, keys): the bucket of each distance, of T5's make; an encoder's differ by its sign. */
 uint32_t rt_build_buckets(const struct rt_stack *stack);
-uint32_t rt_build_attention(const struct rt_stack *stack, const struct rt_attention *attention, uint32_t x);
 
 /* y(rows, hidden) of x(rows, hidden): of a layer, or of one expert */
 uint32_t rt_build_feed_forward(const struct rt_stack *stack, const struct rt_feed_forward_names *name,

@@ -642,7 +642,7 @@ static const struct rt_architecture *find_held(const char *text)
     return held != NULL ? &held->row : NULL;
 }
 
-int rt_architecture_read(const char *text, const char *where, const struct rt_architecture **out)
+static int read_architecture(const char *text, const char *where, const struct rt_architecture **out)
 {
     if ((*out = find_held(text)) != NULL)
         return RT_OK;
@@ -676,7 +676,7 @@ int rt_architecture_load(const char *path, const struct rt_architecture **out)
     int status = rt_file_read(path, 1 << 20, &text, &size);
     if (status != RT_OK)
         return status;
-    status = rt_architecture_read(text, path, out);
+    status = read_architecture(text, path, out);
     free(text);
     return status;
 }
@@ -689,7 +689,7 @@ const struct rt_architecture *rt_architecture_at(size_t i)
     if (rt_architecture_json[i] == NULL)
         return NULL;
     char *where = rt_format("built-in architecture %s", rt_architecture_names[i]);
-    rt_architecture_read(rt_architecture_json[i], where, &row);
+    read_architecture(rt_architecture_json[i], where, &row);
     free(where);
     return row;
 }

@@ -13,7 +13,5 @@ const struct rt_architecture *rt_architecture_of_type(const char *type);
 const struct rt_architecture *rt_architecture_of_wrapper(const char *type);
 /* Of a user's file. RT_EFORMAT names file, key and what it may be. */
 int rt_architecture_load(const char *path, const struct rt_architecture **out);
-/* The same of a text. */
-int rt_architecture_read(const char *text, const char *where, const struct rt_architecture **out);
 
 #endif

@@ -1,5 +1,5 @@
-/* Expressions of operators. See match.h. */
-#include "models/networks/onnx/match.h"
+/* Expressions of operators. See patterns.h. */
+#include "models/networks/onnx/patterns.h"
 #include "base/status.h"
 
 #include <ctype.h>

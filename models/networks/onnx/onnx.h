@@ -1,22 +1,6 @@
 /*
  * ONNX files: the graph of any framework, without its weights.
  *
- * The room, in reading order:
- *   onnx.h          a model as it was read: graphs of nodes, values with shapes and, where small, elements
- *   model.c         room for all of it; dims and shapes that are given
- *   proto/          from a file to a model; built where protobuf-c and ONNX's own onnx.proto are found
- *     slim.[ch]     the file's messages without weights and texts for people
- *     read.[ch]     messages to graphs: names to values, bodies, functions written out
- *     read_value.c  tensors and types
- *   absent.c        the sentence of a build without them
- *   operator.[ch]   what a row of an operator is, and what its shapes may ask
- *   operators_*.c   the rows, by kind, with their functions; operators.c: the table of all
- *   infer.[ch]      the walk over the nodes; why a shape is not known
- *   report.c        every value with its shape, printed
- *   lowering.[ch]   what functions of rows may ask and do while kernels are made
- *   match.[ch]      expressions of operators; patterns.[ch]: what they become, a row each
- *   lower.c         the walk that makes kernels: rows and patterns to a graph
- *
  * Formats and rules are those of ONNX: onnx.proto, Operators.md (https://onnx.ai/onnx/operators), and
  * ContribOperators.md of ONNX Runtime for com.microsoft.
  */

@@ -1,9 +1,8 @@
 /* What exporters write as several operators and PyTorch runs as one kernel, or as kernels of which named
- * models have a builder: a row each. See patterns.h, match.h. */
+ * models have a builder: a row each. See patterns.h. */
 #include "models/networks/onnx/patterns.h"
 #include "base/status.h"
 #include "models/networks/build_node.h"
-#include "models/networks/onnx/match.h"
 
 #include <string.h>
 

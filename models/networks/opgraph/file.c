@@ -1,5 +1,5 @@
-/* Cells of operator graphs to calls, lines to rows in the order of execution. See file.h. */
-#include "models/networks/opgraph/file.h"
+/* Cells of operator graphs to calls, lines to rows in the order of execution. See opgraph.h. */
+#include "models/networks/opgraph/opgraph.h"
 #include "base/array.h"
 #include "base/csv.h"
 #include "base/status.h"

@@ -2,7 +2,6 @@
 #include "models/networks/opgraph/opgraph.h"
 #include "base/status.h"
 #include "models/networks/model.h"
-#include "models/networks/opgraph/file.h"
 
 #include <inttypes.h>
 #include <math.h>

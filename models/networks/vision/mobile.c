@@ -6,7 +6,8 @@
 
 #include <math.h>
 
-int64_t rt_mobile_channels(double channels)
+/* `channels` as the nearest multiple of 8, at least 8 and at least 90% of them (_make_divisible). */
+static int64_t round_channels(double channels)
 {
     int64_t rounded = (int64_t)(channels + 4) / 8 * 8;
     rounded = rounded < 8 ? 8 : rounded;
@@ -26,8 +27,18 @@ struct rt_image rt_squeeze_excitation(struct rt_graph *graph, struct rt_image x,
     return rt_image_scale(graph, "squeeze.scale", x, y);
 }
 
-static struct rt_image inverted(struct rt_graph *graph, const struct rt_mobile_block *block,
-                                struct rt_image x)
+/* 1 x 1 to `hidden` channels where those are not the input's, a depthwise convolution, squeeze-excitation, 1
+ * x 1 to `out`; fused: one convolution of all channels instead of the first two, and no other where `hidden`
+ * are the input's channels. The input is added where it has the size of the output. */
+struct block {
+    bool fused;
+    int64_t hidden, kernel, stride, out;
+    int64_t squeeze; /* channels; 0: none */
+    enum rt_op_id activation, squeeze_activation, gate;
+    bool drop_path; /* stochastic depth before the addition */
+};
+
+static struct rt_image inverted(struct rt_graph *graph, const struct block *block, struct rt_image x)
 {
     const struct rt_conv expand = {.out = block->hidden, .kernel_h = 1};
     const struct rt_conv depth = {.out = block->hidden,
@@ -44,7 +55,7 @@ static struct rt_image inverted(struct rt_graph *graph, const struct rt_mobile_b
     return rt_image_conv_bn(graph, "project", x, &project, RT_OP_COUNT);
 }
 
-static struct rt_image fused(struct rt_graph *graph, const struct rt_mobile_block *block, struct rt_image x)
+static struct rt_image fused(struct rt_graph *graph, const struct block *block, struct rt_image x)
 {
     bool expands = block->hidden != x.channels;
     const struct rt_conv first = {.out = expands ? block->hidden : block->out,
@@ -58,8 +69,7 @@ static struct rt_image fused(struct rt_graph *graph, const struct rt_mobile_bloc
     return expands ? rt_image_conv_bn(graph, "project", x, &project, RT_OP_COUNT) : x;
 }
 
-struct rt_image rt_mobile_block(struct rt_graph *graph, const struct rt_mobile_block *block,
-                                struct rt_image x)
+static struct rt_image add_block(struct rt_graph *graph, const struct block *block, struct rt_image x)
 {
     struct rt_image y = block->fused ? fused(graph, block, x) : inverted(graph, block, x);
     if (block->stride != 1 || x.channels != block->out)
@@ -95,21 +105,20 @@ struct scaled {
     double width, depth;
 };
 
-static struct rt_mobile_block block_of(const struct mobile *net, const struct stage *stage, int64_t in,
-                                       int64_t out)
+static struct block block_of(const struct mobile *net, const struct stage *stage, int64_t in, int64_t out)
 {
-    struct rt_mobile_block block = {.fused = stage->fused,
-                                    .hidden = stage->hidden,
-                                    .kernel = stage->kernel,
-                                    .stride = stage->stride,
-                                    .out = out,
-                                    .activation = stage->activation,
-                                    .squeeze_activation = RT_OP_RELU,
-                                    .gate = RT_OP_HARDSIGMOID};
+    struct block block = {.fused = stage->fused,
+                          .hidden = stage->hidden,
+                          .kernel = stage->kernel,
+                          .stride = stage->stride,
+                          .out = out,
+                          .activation = stage->activation,
+                          .squeeze_activation = RT_OP_RELU,
+                          .gate = RT_OP_HARDSIGMOID};
     if (stage->expand > 0)
         block.hidden = (int64_t)(stage->expand * (double)in);
     if (stage->squeezes && net->squeeze == OF_HIDDEN)
-        block.squeeze = rt_mobile_channels((double)(block.hidden / 4));
+        block.squeeze = round_channels((double)(block.hidden / 4));
     if (stage->squeezes && net->squeeze == OF_INPUT) {
         block.squeeze = in / 4;
         block.squeeze_activation = RT_OP_SILU;
@@ -130,19 +139,19 @@ static struct rt_image run_stage(struct rt_graph *graph, const struct scaled *sc
                                                     "stage11", "stage12", "stage13", "stage14", "stage15"};
     const struct mobile *net = scaled->net;
     const struct stage *stage = &net->stage[number];
-    int64_t out = rt_mobile_channels(scaled->width * (double)stage->out);
+    int64_t out = round_channels(scaled->width * (double)stage->out);
     int64_t blocks = (int64_t)ceil(scaled->depth * (double)stage->blocks);
-    struct rt_mobile_block block = block_of(net, stage, x.channels, out);
+    struct block block = block_of(net, stage, x.channels, out);
     block.drop_path = net->drop_path && number > 0; /* it grows from 0 at the first block */
     rt_graph_add_block(graph, first[number], RT_BLOCK_LAYER, 1);
-    x = rt_mobile_block(graph, &block, x);
+    x = add_block(graph, &block, x);
     if (blocks == 1)
         return x;
     block = block_of(net, stage, out, out);
     block.stride = 1;
     block.drop_path = net->drop_path;
     rt_graph_add_block(graph, others[number], RT_BLOCK_LAYER, blocks - 1);
-    return rt_mobile_block(graph, &block, x);
+    return add_block(graph, &block, x);
 }
 
 static void classify(struct rt_graph *graph, const struct mobile *net, struct rt_image x, int64_t classes)
@@ -159,10 +168,8 @@ static void build(const struct rt_vision *vision, struct rt_graph *graph)
 {
     const struct scaled *scaled = vision->settings;
     const struct mobile *net = scaled->net;
-    const struct rt_conv stem = {.out = rt_mobile_channels(scaled->width * (double)net->stem),
-                                 .kernel_h = 3,
-                                 .stride = 2,
-                                 .padding_h = 1};
+    const struct rt_conv stem = {
+        .out = round_channels(scaled->width * (double)net->stem), .kernel_h = 3, .stride = 2, .padding_h = 1};
     rt_graph_add_block(graph, "stem", RT_BLOCK_FIRST, 1);
     struct rt_image x = rt_image_conv_bn(graph, "stem", rt_image_input(graph, 3), &stem, net->activation);
     for (int s = 0; s < MOST_STAGES && net->stage[s].out > 0; s++)

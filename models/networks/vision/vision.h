@@ -26,7 +26,6 @@ struct rt_vision_family {
     const struct rt_vision *models;
     size_t count;
 };
-extern const struct rt_vision_family *const rt_vision_families[]; /* NULL ends it */
 
 /* The i-th model of all families, in the order of the table; NULL past the last. */
 const struct rt_vision *rt_vision_at(size_t i);

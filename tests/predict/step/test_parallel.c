@@ -1,7 +1,7 @@
 /* Links, gradient sums and pipelines against formulas and small cases worked out by hand. */
 #include "test.h"
 
-#include "models/networks/runtime.h"
+#include "models/networks/graph.h"
 #include "predict/step/collectives.h"
 #include "predict/step/parallel.h"
 

@@ -4,7 +4,6 @@
 #include "base/status.h"
 #include "base/strings.h"
 #include "models/networks/onnx/infer.h"
-#include "models/networks/onnx/proto/slim.h"
 #include "models/networks/onnx/operator.h"
 
 #include <inttypes.h>
@@ -14,6 +13,11 @@
 #define CALL_DEPTH      32 /* functions that call functions */
 #define MOST_OPSETS     256
 #define MOST_ATTRIBUTES 1024
+
+static const char *text_of(const char *text)
+{
+    return text != NULL ? text : "";
+}
 
 /* A name and the value that it stands for, from a scope on inwards. */
 struct binding {
@@ -137,7 +141,7 @@ static int read_tensor(struct reader *reader, const Onnx__TensorProto *tensor, u
 {
     if (reader->model->value_count >= rt_onnx_most(reader->model, RT_ONNX_MOST_VALUES))
         return too_many(reader->model, "values", RT_ONNX_MOST_VALUES);
-    *out = rt_onnx_add_value(reader->model, rt_onnx_text(tensor->name));
+    *out = rt_onnx_add_value(reader->model, text_of(tensor->name));
     return rt_onnx_read_tensor(reader->model, tensor, *out);
 }
 
@@ -201,7 +205,7 @@ static const Onnx__AttributeProto *referred(const struct frame *frame, const Onn
         if (frame == NULL || frame->call == NULL)
             return NULL;
         for (size_t i = 0; i < frame->call->n_attribute && from == NULL; i++)
-            if (strcmp(rt_onnx_text(frame->call->attribute[i]->name), name) == 0)
+            if (strcmp(text_of(frame->call->attribute[i]->name), name) == 0)
                 from = frame->call->attribute[i];
     }
     return from;
@@ -221,7 +225,7 @@ static int read_attributes(struct reader *reader, const struct frame *frame, con
         struct rt_onnx_attribute *slot = &out[node->attribute_count];
         if (attribute == NULL)
             continue;
-        slot->name = rt_onnx_text(from->attribute[i]->name);
+        slot->name = text_of(from->attribute[i]->name);
         int status = read_attribute(reader, frame, attribute, slot);
         if (status != RT_OK)
             return status;
@@ -246,7 +250,7 @@ static bool same_domain(const char *a, const char *b)
 static int64_t opset_of(const struct frame *frame, const char *domain)
 {
     for (size_t i = 0; i < frame->opset_count && i < MOST_OPSETS; i++)
-        if (same_domain(rt_onnx_text(frame->opsets[i]->domain), domain))
+        if (same_domain(text_of(frame->opsets[i]->domain), domain))
             return frame->opsets[i]->version;
     return 1;
 }
@@ -301,10 +305,10 @@ static struct rt_onnx_node *add_node(struct rt_onnx_model *model, struct rt_onnx
 
 static const char *node_name(struct rt_onnx_model *model, const Onnx__NodeProto *from)
 {
-    const char *name = rt_onnx_text(from->name);
+    const char *name = text_of(from->name);
     if (name[0] != '\0')
         return name;
-    char *made = rt_format("%.64s %zu", rt_onnx_text(from->op_type), model->node_count);
+    char *made = rt_format("%.64s %zu", text_of(from->op_type), model->node_count);
     name = rt_onnx_copy(model, made, strlen(made));
     free(made);
     return name;
@@ -314,9 +318,8 @@ static int read_node(struct reader *reader, const struct frame *frame, const Onn
                      struct rt_onnx_graph *graph)
 {
     struct rt_onnx_model *model = reader->model;
-    struct rt_onnx_node node = {.name = node_name(model, from),
-                                .op = rt_onnx_text(from->op_type),
-                                .domain = rt_onnx_text(from->domain)};
+    struct rt_onnx_node node = {
+        .name = node_name(model, from), .op = text_of(from->op_type), .domain = text_of(from->domain)};
     if (model->node_count++ >= rt_onnx_most(model, RT_ONNX_MOST_NODES))
         return too_many(model, "nodes", RT_ONNX_MOST_NODES);
     node.domain = is_standard(node.domain) ? "" : node.domain;
@@ -338,8 +341,8 @@ static int read_node(struct reader *reader, const struct frame *frame, const Onn
 /* "domain:name", to be freed. */
 static char *function_key(const char *domain, const char *name)
 {
-    domain = rt_onnx_text(domain);
-    return rt_format("%s:%s", is_standard(domain) ? "" : domain, rt_onnx_text(name));
+    domain = text_of(domain);
+    return rt_format("%s:%s", is_standard(domain) ? "" : domain, text_of(name));
 }
 
 /* Of two of one name the first counts. */
@@ -390,7 +393,7 @@ static int read_call(struct reader *reader, const struct frame *caller, const On
     size_t mark = reader->undo_count, results = 0;
     if (frame.depth > CALL_DEPTH)
         return rt_fail(RT_EFORMAT, "function '%s' is called %d deep; functions may not call themselves",
-                       rt_onnx_text(function->name), CALL_DEPTH);
+                       text_of(function->name), CALL_DEPTH);
     if (reader->model->node_count++ >= rt_onnx_most(reader->model, RT_ONNX_MOST_NODES))
         return too_many(reader->model, "nodes", RT_ONNX_MOST_NODES);
     uint32_t *made = rt_onnx_room(reader->model, call->n_output, sizeof *made);
@@ -401,7 +404,7 @@ static int read_call(struct reader *reader, const struct frame *caller, const On
         made[results] = find(reader, &frame, function->output[results]);
         if (made[results] == RT_ONNX_NO_VALUE)
             status = rt_fail(RT_EFORMAT, "function '%s' does not make its output '%s'",
-                             rt_onnx_text(function->name), function->output[results]);
+                             text_of(function->name), function->output[results]);
     }
     close_scope(reader, mark);
     for (size_t i = 0; i < results && status == RT_OK; i++)
@@ -429,13 +432,13 @@ static int read_initializers(struct reader *reader, const Onnx__GraphProto *from
     int status = RT_OK;
     uint32_t value;
     for (size_t i = 0; i < from->n_initializer && status == RT_OK; i++) {
-        status = make_value(reader, rt_onnx_text(from->initializer[i]->name), &value);
+        status = make_value(reader, text_of(from->initializer[i]->name), &value);
         if (status == RT_OK)
             status = rt_onnx_read_tensor(reader->model, from->initializer[i], value);
     }
     for (size_t i = 0; i < from->n_sparse_initializer && status == RT_OK; i++) {
         const Onnx__SparseTensorProto *sparse = from->sparse_initializer[i];
-        const char *name = rt_onnx_text(sparse->values != NULL ? sparse->values->name : NULL);
+        const char *name = text_of(sparse->values != NULL ? sparse->values->name : NULL);
         if ((status = make_value(reader, name, &value)) == RT_OK)
             status = rt_onnx_read_sparse(reader->model, sparse, value);
     }
@@ -456,7 +459,7 @@ static int read_inputs(struct reader *reader, const Onnx__GraphProto *from, stru
     int status = RT_OK;
     out->inputs = inputs;
     for (size_t i = 0; i < from->n_input && status == RT_OK; i++) {
-        const char *name = rt_onnx_text(from->input[i]->name);
+        const char *name = text_of(from->input[i]->name);
         uint32_t *value = &inputs[out->input_count];
         if (has_initializer(reader, name))
             continue;
@@ -476,7 +479,7 @@ static int read_types(struct reader *reader, const struct frame *frame, Onnx__Va
 {
     int status = RT_OK;
     for (size_t i = 0; i < count && status == RT_OK; i++) {
-        uint32_t value = find(reader, frame, rt_onnx_text(from[i]->name));
+        uint32_t value = find(reader, frame, text_of(from[i]->name));
         if (value != RT_ONNX_NO_VALUE && from[i]->type != NULL && !reader->model->values[value].input &&
             !reader->model->values[value].initializer)
             status = rt_onnx_read_type(reader->model, from[i]->type, value);
@@ -492,7 +495,7 @@ static int read_outputs(struct reader *reader, const struct frame *frame, const 
     out->output_count = from->n_output;
     reader->model->operand_count += from->n_output + from->n_input;
     for (size_t i = 0; i < from->n_output; i++) {
-        const char *name = rt_onnx_text(from->output[i]->name);
+        const char *name = text_of(from->output[i]->name);
         outputs[i] = find(reader, frame, name);
         if (outputs[i] == RT_ONNX_NO_VALUE)
             return rt_fail(RT_EFORMAT, "nothing makes the output '%s' of graph '%s'", name, out->name);
@@ -505,7 +508,7 @@ static int read_graph(struct reader *reader, const struct frame *frame, const On
                       struct rt_onnx_graph *out)
 {
     size_t mark = open_scope(reader);
-    out->name = rt_onnx_text(from->name);
+    out->name = text_of(from->name);
     int status = read_initializers(reader, from);
     if (status == RT_OK)
         status = read_inputs(reader, from, out);
@@ -543,8 +546,8 @@ static int unpack(const char *path, struct rt_onnx_model *out)
     out->release_source = release_source;
     if (file->graph == NULL)
         return rt_fail(RT_EFORMAT, "%s holds no graph; it is not an ONNX model", path);
-    out->producer = rt_onnx_text(file->producer_name);
-    out->producer_version = rt_onnx_text(file->producer_version);
+    out->producer = text_of(file->producer_name);
+    out->producer_version = text_of(file->producer_version);
     return RT_OK;
 }
 

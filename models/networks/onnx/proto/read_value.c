@@ -135,7 +135,7 @@ static size_t typed_count(const Onnx__TensorProto *tensor, enum rt_onnx_dtype dt
     }
 }
 
-/* Of a tensor whose elements were left out (slim.h), or lie in another file, none are held. */
+/* Of a tensor whose elements were left out (read.h), or lie in another file, none are held. */
 static int read_elements(struct rt_onnx_model *model, const Onnx__TensorProto *tensor,
                          struct rt_onnx_value *value)
 {

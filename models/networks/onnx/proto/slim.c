@@ -1,5 +1,5 @@
-/* The walk over a file's messages. See slim.h. */
-#include "models/networks/onnx/proto/slim.h"
+/* The walk over a file's messages. See read.h. */
+#include "models/networks/onnx/proto/read.h"
 #include "base/status.h"
 #include "onnx.pb-c.h"
 

@@ -1,7 +1,6 @@
 /* NeuSight's operator graphs: graphs that follow, and errors. */
 #include "base/file.h"
 #include "find.h"
-#include "models/networks/opgraph/file.h"
 #include "models/networks/opgraph/opgraph.h"
 #include "models/networks/opgraph/python_literal.h"
 #include "models/networks/memory.h"

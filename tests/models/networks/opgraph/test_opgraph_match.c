@@ -6,7 +6,6 @@
 #include "test.h"
 
 #include "base/file.h"
-#include "models/networks/opgraph/file.h"
 #include "models/networks/opgraph/opgraph.h"
 #include "models/networks/model.h"
 
