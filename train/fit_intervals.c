@@ -1,5 +1,6 @@
 /* Fits that leave a device out. See fit_intervals.h. */
 #include "train/fit_intervals.h"
+#include "base/array.h"
 #include "base/status.h"
 #include "train/training_rows.h"
 
@@ -26,9 +27,7 @@ void rt_residuals_release(struct rt_residuals *residuals)
 void rt_residuals_add(struct rt_residuals *residuals, double error, int32_t device, uint8_t dtype,
                       double bound_us)
 {
-    if ((residuals->count & (residuals->count - 1)) == 0) /* capacity is the next power of two */
-        residuals->list =
-            rt_realloc(residuals->list, residuals->count ? 2 * residuals->count : 1, sizeof *residuals->list);
+    RT_GROW(residuals->list, residuals->count, 1, residuals->capacity);
     residuals->error[device] += error;
     residuals->square[device] += error * error;
     residuals->rows[device]++;

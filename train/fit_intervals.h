@@ -8,7 +8,7 @@
 /* Residuals so far, and ln(measured / forecast) and its square summed by device (of the dataset). */
 struct rt_residuals {
     struct rt_residual *list;
-    size_t count;
+    size_t count, capacity;
     double *error, *square, *rows;
 };
 void rt_residuals_init(struct rt_residuals *residuals, size_t devices);

@@ -1,6 +1,7 @@
 /* The energy model judged with chips left out. See judge_energy.h. */
 #include "train/judge_energy.h"
 #include "base/random.h"
+#include "base/array.h"
 #include "base/status.h"
 
 #include <math.h>
@@ -117,7 +118,7 @@ int rt_energy_leave_each_out(const struct rt_energy_folds *folds, rt_energy_visi
 struct errors {
     const struct rt_energy_folds *folds;
     struct rt_residual *list[2]; /* unseen, with one run */
-    size_t count[2];
+    size_t count[2], capacity[2];
 };
 
 static void add_error(void *context, size_t observation, const struct rt_energy_model *model, bool one_run)
@@ -129,9 +130,7 @@ static void add_error(void *context, size_t observation, const struct rt_energy_
     rt_device_init(&device, errors->folds->names[o->device]);
     rt_energy_scales(model, &device, scale);
     size_t *count = &errors->count[one_run];
-    if ((*count & (*count - 1)) == 0) /* capacity is the next power of two */
-        errors->list[one_run] =
-            rt_realloc(errors->list[one_run], *count ? 2 * *count : 1, sizeof(struct rt_residual));
+    RT_GROW(errors->list[one_run], *count, 1, errors->capacity[one_run]);
     errors->list[one_run][(*count)++] = (struct rt_residual){
         .value = fabs(log(o->watts / rt_energy_observation_watts(o, scale))), .group = o->device};
 }

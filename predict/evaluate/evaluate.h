@@ -10,30 +10,15 @@
  * "Held out" is what a candidate was not fitted to: the device or the op is on its held-out list, or its
  * network for the op and dtype was not fitted to the device. Candidates that are fitted to nothing (roofline)
  * follow the reference, the first candidate that is.
- *
- * The files, in reading order:
- *   metrics.h       error metrics and their formulas
- *   candidate.h     the predictors that are judged
- *   quantity.h      what is judged beside time: memory, power, energy, what users of a server wait
- *   evaluation.h    rows, columns, pools
- *   evaluate.h      the two entry points: kernels.c, workloads.c
- *   property.h      what errors are given by
- *   workload.h      a measured run of a model
- *   run_steps.h     its steps as graphs
- *   scores.h        its quantities
- *   published.c     columns of forecasts that others published
- *   serving.h       runs of servers
- *   report.h        the evaluation as text, JSON, CSV, Markdown, a page
- *   cmd_evaluate.c  the command
  */
 #ifndef ROOFTILE_PREDICT_EVALUATE_EVALUATE_H
 #define ROOFTILE_PREDICT_EVALUATE_EVALUATE_H
 
 #include "predict/evaluate/evaluation.h"
+#include "predict/evaluate/run_steps.h"
 
 /* Judges the kernels of the dataset. RT_EUSAGE where the candidates forecast different targets (one of time
- * forecasts energy, too); RT_EFORMAT
- * where none can be judged; the sentence says why most were left out. */
+ * forecasts energy, too); RT_EFORMAT where none can be judged; the sentence says why most were left out. */
 int rt_evaluate_kernels(const struct rt_dataset *dataset, const struct rt_candidate *candidates, size_t count,
                         const struct rt_evaluate_options *options, struct rt_evaluation *out);
 
@@ -51,10 +36,35 @@ int rt_evaluate_workloads(const struct rt_dataset *dataset, const struct rt_cand
 double rt_kernel_energy_mj(const struct rt_predictor *predictor, const struct rt_device *device,
                            const struct rt_query *query, double time_us);
 
-/* Half-widths (count) of the intervals of ln(measured / forecast energy) at levels (count): of the kernel's
- * time and of power. NaN where one is unknown. */
-void rt_kernel_energy_intervals(const struct rt_predictor *predictor, const struct rt_device *device,
-                                const struct rt_query *query, const double *level, size_t count,
-                                double *ln_half_width);
+/* ---- scores.c ----
+ *
+ * The quantities of a run beside its time: its memory, its power and energy, and those of runs under several
+ * power limits.
+ *
+ * Memory is one forecast, whatever predicts the time. Runs that were out of memory have no time and are no
+ * rows of the evaluation; they are scored here.
+ *
+ * Power is the mean of one GPU, energy the joules of all of them, by the first candidate. Each is judged
+ * twice: from end to end, at the forecast time, and at the measured time, which asks for the power alone.
+ *
+ * A curve is runs of one kind on one GPU under several power limits. Their time and power at lower limits are
+ * forecast from the measured point at the highest one (predict/step/power_curve.h), whatever model they
+ * are of: no graph and no network is asked. */
+
+/* Appends the run to evaluation->memory. RT_EFORMAT where its attributes are malformed. */
+int rt_score_memory(struct rt_evaluation *evaluation, const struct rt_dataset *dataset,
+                    const struct rt_workload *workload, const struct rt_run_forecast *forecast);
+
+/* Appends a run whose power or energy was measured to evaluation->energy; others are passed over, and so are
+ * runs on boards whose power is unknown; those that the first candidate's energy was calibrated to are
+ * counted. Errors are those of forecasts and of malformed attributes. */
+int rt_score_energy(struct rt_evaluation *evaluation, const struct rt_dataset *dataset,
+                    const struct rt_workload *workload, const struct rt_run_steps *steps,
+                    const struct rt_device *device);
+
+/* Finds and scores the curves among the runs that are asked for. Runs whose attributes are malformed are in
+ * none. `devices`: the dataset's, completed. */
+void rt_score_curves(struct rt_evaluation *evaluation, const struct rt_dataset *dataset,
+                     const struct rt_device *devices);
 
 #endif

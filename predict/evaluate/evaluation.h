@@ -6,11 +6,33 @@
 #define ROOFTILE_PREDICT_EVALUATE_EVALUATION_H
 
 #include "base/options.h"
+#include "models/predictors/predictor/predictor.h"
 #include "models/predictors/roofline/target.h"
-#include "predict/evaluate/candidate.h"
-#include "predict/evaluate/metrics.h"
 #include "predict/evaluate/quantity.h"
 #include "predict/evaluate/workload.h"
+
+/* ---- predictors that are judged side by side: the first one is in question ---- */
+
+#define RT_MAX_CANDIDATES 6
+
+struct rt_candidate {
+    struct rt_predictor predictor;
+    char *name; /* as it was asked for: a path or "roofline" */
+    /* In tables: its kind; where two are of one kind, the file's name without folder and ".h5". */
+    char *label;
+};
+
+/* Opens predictors by name. RT_EUSAGE where there are too many or one is named twice. */
+int rt_candidates_open(const char *const *names, size_t count, struct rt_candidate *out);
+void rt_candidates_release(struct rt_candidate *candidates, size_t count);
+
+/* The first candidate that was fitted to data, NULL where none was. */
+const struct rt_candidate *rt_candidates_reference(const struct rt_candidate *candidates, size_t count);
+
+/* The candidate by which "held out" is decided for candidate `c`: itself, or the reference where it was
+ * fitted to nothing; NULL where none was fitted. */
+const struct rt_candidate *rt_candidates_fitted(const struct rt_candidate *candidates, size_t count,
+                                                size_t c);
 
 #define RT_WORST_KERNELS   10
 #define RT_EVALUATE_LEVEL  0.9  /* of the intervals that are judged */

@@ -32,9 +32,11 @@ double rt_kernel_energy_mj(const struct rt_predictor *predictor, const struct rt
                : mj;
 }
 
-void rt_kernel_energy_intervals(const struct rt_predictor *predictor, const struct rt_device *device,
-                                const struct rt_query *query, const double *level, size_t count,
-                                double *ln_half_width)
+/* Half-widths (count) of the intervals of ln(measured / forecast energy) at levels (count): of the kernel's
+ * time and of power. NaN where one is unknown. */
+static void kernel_energy_intervals(const struct rt_predictor *predictor, const struct rt_device *device,
+                                    const struct rt_query *query, const double *level, size_t count,
+                                    double *ln_half_width)
 {
     rt_predictor_intervals(predictor, device, query, level, count, ln_half_width);
     for (size_t l = 0; l < count; l++)
@@ -235,7 +237,7 @@ static void half_widths(const struct rt_evaluation *evaluation, size_t c, const 
                         const struct rt_query *query, const double *level, size_t count,
                         double *ln_half_width)
 {
-    (forecasts_by_time(evaluation, c) ? rt_kernel_energy_intervals : rt_predictor_intervals)(
+    (forecasts_by_time(evaluation, c) ? kernel_energy_intervals : rt_predictor_intervals)(
         &evaluation->candidates[c].predictor, device, query, level, count, ln_half_width);
 }
 

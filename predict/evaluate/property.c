@@ -34,8 +34,11 @@ static int find_dim(const struct rt_call *call, const char *name)
     return -1;
 }
 
-void rt_kernel_property(const struct rt_dataset *dataset, const struct rt_sample *sample, const char *name,
-                        char *out, size_t size)
+/* The value of a property as text, "" where the sample has none: gpu, dtype, phase; kind, of convolutions:
+ * the first of depthwise, grouped, first (up to 8 channels), strided, 1x1, 3x3, other; a dim of its op; an
+ * attribute of its group. */
+static void kernel_property(const struct rt_dataset *dataset, const struct rt_sample *sample,
+                            const char *name, char *out, size_t size)
 {
     const struct rt_call *call = &sample->call;
     const struct {
@@ -62,7 +65,7 @@ void rt_kernel_properties(const struct rt_dataset *dataset, const struct rt_samp
     size_t length = 0;
     out[0] = '\0';
     for (char *name = strtok_r(list, ",", &rest); name != NULL; name = strtok_r(NULL, ",", &rest)) {
-        rt_kernel_property(dataset, sample, name, value, sizeof value);
+        kernel_property(dataset, sample, name, value, sizeof value);
         if (value[0] != '\0' && length < size)
             length += (size_t)snprintf(out + length, size - length, "%s%s", length > 0 ? " " : "", value);
     }
@@ -73,7 +76,7 @@ static bool some_has(const struct rt_dataset *dataset, const char *name)
 {
     char value[160] = "";
     for (size_t i = 0; value[0] == '\0' && i < dataset->sample_count; i++)
-        rt_kernel_property(dataset, &dataset->samples[i], name, value, sizeof value);
+        kernel_property(dataset, &dataset->samples[i], name, value, sizeof value);
     return value[0] != '\0';
 }
 

@@ -7,12 +7,6 @@
 
 /* ---- kernels ---- */
 
-/* The value of a property as text, "" where the sample has none: gpu, dtype, phase; kind, of convolutions:
- * the first of depthwise, grouped, first (up to 8 channels), strided, 1x1, 3x3, other; a dim of its op; an
- * attribute of its group. */
-void rt_kernel_property(const struct rt_dataset *dataset, const struct rt_sample *sample, const char *name,
-                        char *out, size_t size);
-
 /* Of names between commas: their values with spaces between. */
 void rt_kernel_properties(const struct rt_dataset *dataset, const struct rt_sample *sample, const char *names,
                           char *out, size_t size);

@@ -1,9 +1,5 @@
 /*
- * Quantities: what was measured of a run beside its time, and what is forecast of it. Each is a row of
- * rt_quantities. A scored item (a run, a run under a power limit, a server under load) has a measured value
- * and forecasts of those that apply to it; one way to pool items and one table of the report serve all of
- * them. To judge another quantity: add its row, set its values where items are made, and give it a column of
- * a table of pools.
+ * Errors of forecasts; quantities: what was measured of a run beside its time, and what is forecast of it.
  */
 #ifndef ROOFTILE_PREDICT_EVALUATE_QUANTITY_H
 #define ROOFTILE_PREDICT_EVALUATE_QUANTITY_H
@@ -11,9 +7,58 @@
 #include "base/options.h"
 #include "base/report.h"
 #include "datasets/dataset.h"
-#include "predict/evaluate/metrics.h"
 
 #include <stdbool.h>
+#include <stddef.h>
+
+/* ---- metrics ----
+ *
+ * Errors of forecasts against measurements, all in percent of what was measured. With the relative
+ * error e = (forecast - measured) / measured:
+ *
+ *   mape      mean of |e|
+ *   median    50th percentile of |e|
+ *   p90       90th percentile of |e|
+ *   bias      mean of e; above 0 the forecast is too slow
+ *   within10  share of the values with |e| <= 10%
+ *   max       the largest |e|
+ *
+ * A percentile p of n sorted values lies at place p (n - 1), counted from 0, with linear interpolation
+ * between neighbours: type 7 of Hyndman and Fan (1996), the default of NumPy and R. */
+
+struct rt_metrics {
+    size_t count;
+    double mape, median, p90, bias, within10, max; /* NaN where count is 0 */
+};
+
+/* Of the intervals of such forecasts; percent.
+ *
+ *   coverage  share of the measured values within their interval
+ *   width     mean of half the interval, of the forecast
+ */
+struct rt_interval_metrics {
+    double coverage, width; /* NaN where a forecast has no interval */
+};
+
+/* (forecast - measured) / measured in percent. */
+double rt_error_percent(double measured, double forecast);
+
+/* Measured values are positive, all are finite: the caller chose them. */
+void rt_metrics_of(const double *measured, const double *forecast, size_t count, struct rt_metrics *out);
+
+/* `half` (count): how far ln(measured / forecast) may lie from 0, NaN where that is unknown. */
+void rt_interval_metrics_of(const double *measured, const double *forecast, const double *ln_half_width,
+                            size_t count, struct rt_interval_metrics *out);
+
+/* Percentile of `sorted` (count), `share` in 0..1; NaN where count is 0. */
+double rt_percentile(const double *sorted, size_t count, double share);
+
+/* ---- quantities ----
+ *
+ * Each is a row of rt_quantities. A scored item (a run, a run under a power limit, a server under load) has a
+ * measured value and forecasts of those that apply to it; one way to pool items and one table of the report
+ * serve all of them. To judge another quantity: add its row, set its values where items are made, and give it
+ * a column of a table of pools. */
 
 enum rt_quantity_id {
     /* Memory of a GPU at its peak, MiB: of tensors, of the framework's allocator, of all that the GPU has. */

@@ -1,7 +1,6 @@
 /* The report of an evaluation. See report.h. */
 #include "predict/evaluate/report.h"
 #include "base/status.h"
-#include "predict/evaluate/report_parts.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
-/* The part of a report that is about kernels. See report_parts.h. */
+/* The part of a report that is about kernels. See report.h. */
 #include "base/status.h"
 #include "base/text.h"
-#include "predict/evaluate/report_parts.h"
+#include "predict/evaluate/report.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -148,7 +148,8 @@ static void add_tables(struct rt_report *report, const struct rt_evaluation *eva
     rt_evaluation_add_by(report, evaluation, "op");
 }
 
-json_t *rt_evaluation_dims_json(const struct rt_call *call)
+/* The dims of a call by name. */
+static json_t *dims_json(const struct rt_call *call)
 {
     json_t *json = json_object();
     for (int d = 0; rt_ops[call->op].dims[d] != NULL; d++)
@@ -176,7 +177,7 @@ static void add_worst(struct rt_report *report, const struct rt_evaluation *eval
         rt_table_row(table, worst->error, rt_target_measured(evaluation->target, worst->sample),
                      worst->forecast, worst->device, rt_ops[call->op].name, rt_dtypes[call->dtype].name, dims,
                      worst->kernel[0] != '\0' ? worst->kernel : NULL, evaluation->candidates[0].label);
-        rt_table_row_json(table, "dims", rt_evaluation_dims_json(call));
+        rt_table_row_json(table, "dims", dims_json(call));
     }
     char *title =
         rt_format("worst %zu kernels of %s", evaluation->worst_count, evaluation->candidates[0].label);
@@ -253,7 +254,7 @@ static void add_each_row(struct rt_table *table, const struct rt_evaluation *eva
                  forecast * exp(-ln_half_width), forecast * exp(ln_half_width),
                  kernel[0] != '\0' ? kernel : NULL, (sample->flags & RT_FLAG_SYNTHETIC) != 0,
                  (sample->flags & RT_FLAG_THROTTLED) != 0, (sample->flags & RT_FLAG_UNSTABLE) != 0);
-    rt_table_row_json(table, "dims", rt_evaluation_dims_json(call));
+    rt_table_row_json(table, "dims", dims_json(call));
     rt_table_row_json(table, "forecasts",
                       rt_evaluation_columns_json(evaluation, RT_SCORED_CANDIDATE, value_json, &cell));
     rt_table_row_json(table, "errors_pct",

@@ -1,5 +1,5 @@
-/* Candidates, data, pools and what was left out, in reports. See report_parts.h. */
-#include "predict/evaluate/report_parts.h"
+/* Candidates, data, pools and what was left out, in reports. See report.h. */
+#include "predict/evaluate/report.h"
 #include "base/status.h"
 #include "base/text.h"
 
@@ -9,7 +9,8 @@
 
 /* --- candidates --- */
 
-char *rt_evaluation_list(const char *lines)
+/* "a\nb" as "a, b"; "none" where there is nothing. Free with free(). */
+static char *joined_lines(const char *lines)
 {
     struct rt_text text = {0};
     for (const char *line = lines; *line != '\0';) {
@@ -59,8 +60,8 @@ static void add_candidate(struct rt_report *report, const char *label, const str
         return;
     }
     bool by_kind = strcmp(candidate->label, p->kind) == 0, ops_held_out = p->held_out_ops[0] != '\0';
-    char *devices = rt_evaluation_list(p->devices), *gpus = rt_evaluation_list(p->held_out_gpus),
-         *ops = rt_evaluation_list(p->held_out_ops);
+    char *devices = joined_lines(p->devices), *gpus = joined_lines(p->held_out_gpus),
+         *ops = joined_lines(p->held_out_ops);
     rt_report_add_words(report, label, "%s%s%s (%s), fitted to %s; held out: %s%s%s",
                         by_kind ? "" : candidate->label, by_kind ? "" : ": ", p->kind, candidate->name,
                         devices, gpus, ops_held_out ? "; ops held out: " : "", ops_held_out ? ops : "");
@@ -101,7 +102,7 @@ void rt_evaluation_add_input(struct rt_report *report, const struct rt_evaluatio
     for (size_t f = 0; f < input->file_count; f++) {
         const struct rt_dataset_file *file = &input->files[f];
         size_t count = evaluation->workloads ? file->workloads : file->samples;
-        char *source = rt_evaluation_list(file->source), *licence = rt_evaluation_list(file->licence);
+        char *source = joined_lines(file->source), *licence = joined_lines(file->licence);
         rt_report_add_words(report, f == 0 ? "data" : "", "%s: %zu %s, source %s, licence %s, uuid %s",
                             file->path, count, unit, source, licence, file->uuid);
         json_array_append_new(files, file_json(file, unit, count));

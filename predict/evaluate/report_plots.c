@@ -1,8 +1,8 @@
-/* The pictures of a report. See report_parts.h. */
+/* The pictures of a report. See report.h. */
 #include "base/plot.h"
 #include "base/sort.h"
 #include "base/status.h"
-#include "predict/evaluate/report_parts.h"
+#include "predict/evaluate/report.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* The parts of a report that are about memory, energy and power limits of runs: tables of pools, pictures,
- * and each run for programs. See report_parts.h. */
+ * and each run for programs. See report.h. */
 #include "base/plot.h"
 #include "base/status.h"
-#include "predict/evaluate/report_parts.h"
+#include "predict/evaluate/report.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
-/* The part of a report that is about whole models. See report_parts.h. */
+/* The part of a report that is about whole models. See report.h. */
 #include "base/status.h"
-#include "predict/evaluate/report_parts.h"
+#include "predict/evaluate/report.h"
 
 #include <math.h>
 #include <stdlib.h>

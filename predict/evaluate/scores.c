@@ -1,5 +1,5 @@
-/* Memory, energy and power limits of runs. See scores.h. */
-#include "predict/evaluate/scores.h"
+/* Memory, energy and power limits of runs. See evaluate.h. */
+#include "predict/evaluate/evaluate.h"
 #include "base/array.h"
 #include "base/status.h"
 #include "base/units.h"

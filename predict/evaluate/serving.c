@@ -164,7 +164,9 @@ void rt_serving_runs_release(struct rt_serving_runs *runs)
     *runs = (struct rt_serving_runs){0};
 }
 
-double rt_serving_output_per_s(const struct rt_serving_run *run, double ttft_us, double tpot_us)
+/* Tokens a second that users get who wait `ttft_us` for the first and `tpot_us` for each further one of the
+ * mean output: Little's law, without what the server takes between requests. */
+static double output_per_s_of(const struct rt_serving_run *run, double ttft_us, double tpot_us)
 {
     double output = (double)run->output * (1 + run->least) / 2;
     return 1e6 * (double)run->concurrency * output / (ttft_us + tpot_us * (output - 1));
@@ -329,8 +331,8 @@ static int simulate(const struct servers *servers, const struct rt_serving_run *
     if (status != RT_OK)
         return status;
     *out = (struct waits){.tpot_us = result.tpot_us.mean, .ttft_us = result.ttft_us.mean};
-    out->output_per_s = isnan(run->output_per_s) ? rt_serving_output_per_s(run, out->ttft_us, out->tpot_us)
-                                                 : result.output_per_s;
+    out->output_per_s =
+        isnan(run->output_per_s) ? output_per_s_of(run, out->ttft_us, out->tpot_us) : result.output_per_s;
     return RT_OK;
 }
 
@@ -432,8 +434,8 @@ static void collect(struct builder *builder)
             continue;
         evaluation->run[evaluation->items.count] = run;
         struct rt_scored_item *item = rt_scored_items_add(&evaluation->items);
-        double measured = isnan(run->output_per_s) ? rt_serving_output_per_s(run, run->ttft_us, run->tpot_us)
-                                                   : run->output_per_s;
+        double measured =
+            isnan(run->output_per_s) ? output_per_s_of(run, run->ttft_us, run->tpot_us) : run->output_per_s;
         set(item, RT_QUANTITY_TPOT, run->tpot_us, forecast->tpot_us);
         set(item, RT_QUANTITY_TTFT, run->ttft_us, forecast->ttft_us);
         set(item, RT_QUANTITY_THROUGHPUT, measured, forecast->output_per_s);

@@ -25,7 +25,7 @@
 #include "base/report.h"
 #include "base/threads.h"
 #include "models/networks/parallelism.h"
-#include "predict/evaluate/candidate.h"
+#include "models/predictors/predictor/predictor.h"
 #include "predict/evaluate/quantity.h"
 
 #include <stddef.h>
@@ -68,10 +68,6 @@ struct rt_serving_runs {
  * it is kept, with its reason. Release in both cases. */
 int rt_serving_runs_read(const char *path, struct rt_serving_runs *out);
 void rt_serving_runs_release(struct rt_serving_runs *runs);
-
-/* Tokens a second that users get who wait `ttft_us` for the first and `tpot_us` for each further one of the
- * mean output: Little's law, without what the server takes between requests. */
-double rt_serving_output_per_s(const struct rt_serving_run *run, double ttft_us, double tpot_us);
 
 /* ---- their simulation ---- */
 

@@ -4,7 +4,6 @@
 #include "base/status.h"
 #include "predict/evaluate/evaluate.h"
 #include "predict/evaluate/property.h"
-#include "predict/evaluate/scores.h"
 
 #include <math.h>
 #include <stdlib.h>

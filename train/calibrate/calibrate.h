@@ -20,7 +20,7 @@
 #include "base/report.h"
 #include "models/predictors/predictor/conformal_interval.h"
 #include "models/predictors/predictor/predictor.h"
-#include "predict/evaluate/metrics.h"
+#include "predict/evaluate/quantity.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -20,8 +20,9 @@ void rt_calibration_shares(const struct rt_bound *bound, double share[RT_EFFECT_
     }
 }
 
-double rt_calibration_shifted_us(const struct rt_calibration_kernel *kernel,
-                                 const double value[RT_EFFECT_PARTS], double shift)
+/* unit x exp(sum of share x value + shift) */
+static double shifted_us(const struct rt_calibration_kernel *kernel, const double value[RT_EFFECT_PARTS],
+                         double shift)
 {
     for (int p = 0; p < RT_EFFECT_PARTS; p++)
         shift += kernel->share[p] * value[p];
@@ -33,13 +34,13 @@ double rt_calibration_forecast(const struct rt_calibration_kernel *kernel,
 {
     const struct rt_residual_correction *correction = &effect->correction;
     double shift = rt_residual_correction_at(correction, (enum rt_dtype)kernel->dtype, kernel->place);
-    return effect->dispatch_us + rt_calibration_shifted_us(kernel, effect->value, shift);
+    return effect->dispatch_us + shifted_us(kernel, effect->value, shift);
 }
 
 double rt_calibration_effect_us(const struct rt_calibration_kernel *kernel,
                                 const struct rt_device_effect *effect)
 {
-    return effect->dispatch_us + rt_calibration_shifted_us(kernel, effect->value, 0);
+    return effect->dispatch_us + shifted_us(kernel, effect->value, 0);
 }
 
 enum { GRID = 33, GOLDEN = 40 };            /* overheads of the grid; golden section steps around the best */
@@ -109,7 +110,7 @@ static int evaluate_held(void *context, const double *value, double *residual, d
     const struct held *held = context;
     for (size_t i = 0; i < held->count; i++) {
         const struct rt_calibration_kernel *kernel = &held->kernels[i];
-        double part = rt_calibration_shifted_us(kernel, value, 0), time_us = held->dispatch_us + part,
+        double part = shifted_us(kernel, value, 0), time_us = held->dispatch_us + part,
                width = width_of(held, i);
         residual[i] = log(kernel->measured_us / time_us) / width;
         for (int p = 0; p < RT_EFFECT_PARTS; p++)

@@ -1,5 +1,6 @@
 /* Measured power as observations. See energy_observations.h. */
 #include "train/calibrate/energy_observations.h"
+#include "base/array.h"
 #include "base/status.h"
 #include "base/strings.h"
 #include "datasets/run_attributes.h"
@@ -33,8 +34,7 @@ static enum rt_unobserved add(struct builder *builder, const struct rt_energy_me
     struct rt_energy_measurements *out = builder->out;
     if (!rt_energy_observation_is_sound(&measured->observation))
         return RT_UNOBSERVED_NO_FORECAST;
-    if ((out->count & (out->count - 1)) == 0) /* capacity is the next power of two */
-        out->list = rt_realloc(out->list, out->count ? 2 * out->count : 1, sizeof *out->list);
+    RT_GROW(out->list, out->count, 1, out->capacity);
     out->list[out->count] = *measured;
     int32_t number = rt_strings_add(&builder->cells, cell, strlen(cell));
     out->list[out->count].observation.cell = out->list[out->count].as_forecast.cell = number;

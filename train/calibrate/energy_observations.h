@@ -37,7 +37,7 @@ struct rt_energy_measured {
 
 struct rt_energy_measurements {
     struct rt_energy_measured *list;
-    size_t count;
+    size_t count, capacity;
     size_t runs_left[RT_UNOBSERVED_COUNT], kernels_left[RT_UNOBSERVED_COUNT];
 };
 

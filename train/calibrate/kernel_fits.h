@@ -35,10 +35,6 @@ double rt_calibration_forecast(const struct rt_calibration_kernel *kernel,
 double rt_calibration_effect_us(const struct rt_calibration_kernel *kernel,
                                 const struct rt_device_effect *effect);
 
-/* unit x exp(sum of share x value + shift) */
-double rt_calibration_shifted_us(const struct rt_calibration_kernel *kernel,
-                                 const double value[RT_EFFECT_PARTS], double shift);
-
 /* ---- selection.c ----
  *
  * A greedy design that looks at shapes only, never at latencies. Each step takes the kernel whose measurement

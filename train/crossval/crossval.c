@@ -36,8 +36,9 @@ static int read_data(struct rt_crossval *crossval)
     return status;
 }
 
-/* `train` deals by the same rule; options that would deal otherwise are refused (cmd_crossval.c). */
-enum rt_part rt_crossval_part_of(const struct rt_crossval *crossval, const struct rt_sample *sample)
+/* The part of the data that training, calibration and evaluation see a sample in. `train` deals by the same
+ * rule; options that would deal otherwise are refused (cmd_crossval.c). */
+static enum rt_part part_of(const struct rt_crossval *crossval, const struct rt_sample *sample)
 {
     struct rt_split_rule rule = RT_SPLIT_DEFAULT;
     rule.seed = (uint64_t)crossval->options->seed;
@@ -57,7 +58,7 @@ static void count_kernels(struct rt_crossval *crossval)
         const struct rt_sample *sample = &dataset->samples[i];
         size_t(*counts)[RT_PARTS] = crossval->kernels[sample->device];
         if (is_measured(sample))
-            counts[rt_call_family(&sample->call)][rt_crossval_part_of(crossval, sample)]++;
+            counts[rt_call_family(&sample->call)][part_of(crossval, sample)]++;
     }
 }
 
@@ -164,7 +165,7 @@ static void count_ops(const struct rt_crossval *crossval, size_t counts[RT_OP_CO
     for (size_t i = 0; i < crossval->dataset.sample_count; i++) {
         const struct rt_sample *sample = &crossval->dataset.samples[i];
         if (is_measured(sample))
-            counts[sample->call.op][rt_crossval_part_of(crossval, sample)]++;
+            counts[sample->call.op][part_of(crossval, sample)]++;
     }
 }
 

@@ -97,9 +97,6 @@ struct rt_crossval {
 int rt_crossval_plan(const struct rt_crossval_options *options, struct rt_crossval *out);
 void rt_crossval_release(struct rt_crossval *crossval);
 
-/* The part of the data that training, calibration and evaluation see a sample in. */
-enum rt_part rt_crossval_part_of(const struct rt_crossval *crossval, const struct rt_sample *sample);
-
 /* Is it trained on all parts of the data? Then only what is held out judges it. */
 bool rt_crossval_trains_on_all(const struct rt_crossval_options *options);
 bool rt_kind_is_trained(const char *kind); /* false: "roofline" */

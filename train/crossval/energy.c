@@ -30,7 +30,7 @@ struct crossval {
     size_t predictor_count;
     size_t *serves;                  /* (device_count) which predictor's times a device has */
     struct rt_energy_measured *list; /* (count) */
-    size_t count;
+    size_t count, capacity;
     struct rt_scored_items items;
     struct forecast *forecasts; /* (items.count) */
     size_t forecast_capacity;
@@ -96,7 +96,7 @@ static void gather(struct crossval *crossval)
         for (size_t d = 0; d < dataset->device_count; d++)
             devices[d] = crossval->serves[d] == p;
         rt_energy_measurements_gather(dataset, &crossval->predictors[p], devices, true, true, &some);
-        crossval->list = rt_realloc(crossval->list, crossval->count + some.count + 1, sizeof *crossval->list);
+        RT_GROW(crossval->list, crossval->count, some.count, crossval->capacity);
         for (size_t i = 0; i < some.count; i++)
             crossval->list[crossval->count++] = some.list[i];
         rt_energy_measurements_release(&some);

@@ -1,5 +1,5 @@
 /* A predictor evaluated on a dataset. See card_parts.h. */
-#include "predict/evaluate/card/card_parts.h"
+#include "predict/evaluate/card/card.h"
 #include "base/status.h"
 #include "predict/evaluate/report.h"
 

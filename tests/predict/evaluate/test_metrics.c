@@ -1,7 +1,7 @@
 /* Error metrics against values worked out by hand and by NumPy's percentile. */
 #include "test.h"
 
-#include "predict/evaluate/metrics.h"
+#include "predict/evaluate/quantity.h"
 
 #include <math.h>
 

@@ -2,7 +2,7 @@
 #include "test.h"
 
 #include "predict/evaluate/evaluate.h"
-#include "predict/evaluate/report_parts.h"
+#include "predict/evaluate/report.h"
 #include "predict/step/power_curve.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* Licences by the Hub's names, citations, words of a shell. */
-#include "predict/evaluate/card/card_parts.h"
+#include "predict/evaluate/card/card.h"
 #include "test.h"
 
 static void check_licence(const char *lines, const char *expected)
