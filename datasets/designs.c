@@ -10,6 +10,7 @@
 
 /* clang-format off */
 /*
+ *   year      of the generation's first GPU: P100, V100, A100, H100, B200; MI100, MI210, MI300X, MI355X
  *   node      process nodes as the vendors' white papers name them (Blackwell and Hopper: 4N, a 5 nm process; GA102:
  *             Samsung's 8 nm)
  *   lanes, threads
@@ -41,28 +42,28 @@
 #define OLD_BLAS (2 * 4096 + 8 * 16)
 #define NEW_BLAS (8 * 4096)
 static const struct rt_design designs[] = {
-    /*                   node lanes issue threads parts memory         pJ   matrix units        payload add  share  blas      rates: fp16  bf16  tf32  fp16  bf16  fp8   fp4   int8 */
-    {"5.2", "Maxwell",         28, 128,    1, 2048, 1, RT_MEMORY_GDDR,      12,  RT_MATRIX_NONE,          0.8,   false, 1, 1, OLD_BLAS, UNKNOWN_RATES},
-    {"6.0", "Pascal",          16,  64,    1, 2048, 1, RT_MEMORY_HBM_OTHER, 3.9, RT_MATRIX_NONE,          0.9,   false, 1, 1, OLD_BLAS, {256, NO,  NO,   NO,   NO,   NO,   NO,   NO}},
-    {"6.1", "Pascal",          16, 128,    1, 2048, 1, RT_MEMORY_GDDR,      12,  RT_MATRIX_NONE,          0.9,   false, 1, 1, OLD_BLAS, {4,   NO,  NO,   NO,   NO,   NO,   NO,   NO}},
-    {"7.0", "Volta",           12,  64,    1, 2048, 1, RT_MEMORY_HBM,       3.9, RT_MATRIX_WARP,          0.8,   false, 2, 2, OLD_BLAS, {256, NO,  NO,   1024, NO,   NO,   NO,   NO}},
-    {"7.5", "Turing",          12,  64,    1, 1024, 1, RT_MEMORY_GDDR,      7.5, RT_MATRIX_WARP,          0.8,   false, 2, 2, OLD_BLAS, {256, NO,  NO,   1024, NO,   NO,   NO,   2048}},
-    {"8.0", "Ampere",           7,  64,    1, 2048, 2, RT_MEMORY_HBM,       3.9, RT_MATRIX_WARP,          0.8,   false, 2, 4, OLD_BLAS, {512, 256, 1024, 2048, 2048, NO,   NO,   4096}},
-    {"8.6", "Ampere",           8, 128, 0.75, 1536, 1, RT_MEMORY_GDDR,      7.5, RT_MATRIX_WARP,          0.853, false, 2, 4, OLD_BLAS, {256, 256, 512,  1024, 1024, NO,   NO,   2048}},
-    {"8.9", "Ada Lovelace",     5, 128, 0.75, 1536, 1, RT_MEMORY_GDDR,      7.5, RT_MATRIX_WARP,          0.853, false, 2, 4, OLD_BLAS, {256, 256, 512,  1024, 1024, 2048, NO,   2048}},
-    {"9.0", "Hopper",           5, 128, 0.91, 2048, 2, RT_MEMORY_HBM,       3.9, RT_MATRIX_WARP_GROUP,    0.824, true,  8, 8, NEW_BLAS, {512, 512, 2048, 4096, 4096, 8192, NO,   8192}},
-    {"10.0", "Blackwell",       5, 128,    1, 2048, 2, RT_MEMORY_HBM,       3.9, RT_MATRIX_TENSOR_MEMORY, 0.802, true,  8, 8, NEW_BLAS, UNKNOWN_RATES},
-    {"10.3", "Blackwell Ultra", 5, 128,    1, 2048, 2, RT_MEMORY_HBM,       3.9, RT_MATRIX_TENSOR_MEMORY, 0.802, true,  8, 8, NEW_BLAS, UNKNOWN_RATES},
-    {"12.0", "Blackwell",       5, 128, 0.75, 1536, 1, RT_MEMORY_GDDR,      5,   RT_MATRIX_WARP,          0.802, true,  8, 8, NEW_BLAS, {256, 256, 512,  1024, 1024, 2048, 4096, 2048}},
-    {"gfx900", "Vega",         14,  64,    1, 2560, 1, RT_MEMORY_HBM_OTHER, 3.9, RT_MATRIX_NONE,          0.8,   false, 1, 1, OLD_BLAS, UNKNOWN_RATES},
-    {"gfx908", "CDNA",          7,  64,    1, 2560, 1, RT_MEMORY_HBM_OTHER, 3.9, RT_MATRIX_AMD,           0.8,   false, 1, 1, OLD_BLAS, UNKNOWN_RATES},
-    {"gfx90a", "CDNA2",         6,  64,    1, 2048, 1, RT_MEMORY_HBM_OTHER, 3.9, RT_MATRIX_AMD,           0.8,   false, 1, 1, OLD_BLAS, UNKNOWN_RATES},
-    {"gfx942", "CDNA3",         5,  64,    1, 2048, 1, RT_MEMORY_HBM_OTHER, 3.9, RT_MATRIX_AMD,           0.8,   false, 1, 1, OLD_BLAS, UNKNOWN_RATES},
-    {"gfx950", "CDNA4",         3,  64,    1, 2048, 1, RT_MEMORY_HBM_OTHER, 3.9, RT_MATRIX_AMD,           0.8,   false, 1, 1, OLD_BLAS, UNKNOWN_RATES},
+    /*                          generation      year node lanes issue threads parts memory         pJ   matrix units        payload add  share  blas      rates: fp16  bf16  tf32  fp16  bf16  fp8   fp4   int8 */
+    {"5.2", "Maxwell",         "Maxwell",       2014, 28, 128,    1, 2048, 1, RT_MEMORY_GDDR,      12,  RT_MATRIX_NONE,          0.8,   false, 1, 1, OLD_BLAS, UNKNOWN_RATES},
+    {"6.0", "Pascal",          "Pascal",        2016, 16,  64,    1, 2048, 1, RT_MEMORY_HBM_OTHER, 3.9, RT_MATRIX_NONE,          0.9,   false, 1, 1, OLD_BLAS, {256, NO,  NO,   NO,   NO,   NO,   NO,   NO}},
+    {"6.1", "Pascal",          "Pascal",        2016, 16, 128,    1, 2048, 1, RT_MEMORY_GDDR,      12,  RT_MATRIX_NONE,          0.9,   false, 1, 1, OLD_BLAS, {4,   NO,  NO,   NO,   NO,   NO,   NO,   NO}},
+    {"7.0", "Volta",           "Volta, Turing", 2017, 12,  64,    1, 2048, 1, RT_MEMORY_HBM,       3.9, RT_MATRIX_WARP,          0.8,   false, 2, 2, OLD_BLAS, {256, NO,  NO,   1024, NO,   NO,   NO,   NO}},
+    {"7.5", "Turing",          "Volta, Turing", 2017, 12,  64,    1, 1024, 1, RT_MEMORY_GDDR,      7.5, RT_MATRIX_WARP,          0.8,   false, 2, 2, OLD_BLAS, {256, NO,  NO,   1024, NO,   NO,   NO,   2048}},
+    {"8.0", "Ampere",          "Ampere",        2020,  7,  64,    1, 2048, 2, RT_MEMORY_HBM,       3.9, RT_MATRIX_WARP,          0.8,   false, 2, 4, OLD_BLAS, {512, 256, 1024, 2048, 2048, NO,   NO,   4096}},
+    {"8.6", "Ampere",          "Ampere",        2020,  8, 128, 0.75, 1536, 1, RT_MEMORY_GDDR,      7.5, RT_MATRIX_WARP,          0.853, false, 2, 4, OLD_BLAS, {256, 256, 512,  1024, 1024, NO,   NO,   2048}},
+    {"8.9", "Ada Lovelace",    "Ada, Hopper",   2022,  5, 128, 0.75, 1536, 1, RT_MEMORY_GDDR,      7.5, RT_MATRIX_WARP,          0.853, false, 2, 4, OLD_BLAS, {256, 256, 512,  1024, 1024, 2048, NO,   2048}},
+    {"9.0", "Hopper",          "Ada, Hopper",   2022,  5, 128, 0.91, 2048, 2, RT_MEMORY_HBM,       3.9, RT_MATRIX_WARP_GROUP,    0.824, true,  8, 8, NEW_BLAS, {512, 512, 2048, 4096, 4096, 8192, NO,   8192}},
+    {"10.0", "Blackwell",       "Blackwell",     2024,  5, 128,    1, 2048, 2, RT_MEMORY_HBM,       3.9, RT_MATRIX_TENSOR_MEMORY, 0.802, true,  8, 8, NEW_BLAS, UNKNOWN_RATES},
+    {"10.3", "Blackwell Ultra", "Blackwell",     2024,  5, 128,    1, 2048, 2, RT_MEMORY_HBM,       3.9, RT_MATRIX_TENSOR_MEMORY, 0.802, true,  8, 8, NEW_BLAS, UNKNOWN_RATES},
+    {"12.0", "Blackwell",       "Blackwell",     2024,  5, 128, 0.75, 1536, 1, RT_MEMORY_GDDR,      5,   RT_MATRIX_WARP,          0.802, true,  8, 8, NEW_BLAS, {256, 256, 512,  1024, 1024, 2048, 4096, 2048}},
+    {"gfx900", "Vega",            "Vega",          2017, 14,  64,    1, 2560, 1, RT_MEMORY_HBM_OTHER, 3.9, RT_MATRIX_NONE,          0.8,   false, 1, 1, OLD_BLAS, UNKNOWN_RATES},
+    {"gfx908", "CDNA",            "CDNA",          2020,  7,  64,    1, 2560, 1, RT_MEMORY_HBM_OTHER, 3.9, RT_MATRIX_AMD,           0.8,   false, 1, 1, OLD_BLAS, UNKNOWN_RATES},
+    {"gfx90a", "CDNA2",           "CDNA 2",        2021,  6,  64,    1, 2048, 1, RT_MEMORY_HBM_OTHER, 3.9, RT_MATRIX_AMD,           0.8,   false, 1, 1, OLD_BLAS, UNKNOWN_RATES},
+    {"gfx942", "CDNA3",           "CDNA 3",        2023,  5,  64,    1, 2048, 1, RT_MEMORY_HBM_OTHER, 3.9, RT_MATRIX_AMD,           0.8,   false, 1, 1, OLD_BLAS, UNKNOWN_RATES},
+    {"gfx950", "CDNA4",           "CDNA 4",        2025,  3,  64,    1, 2048, 1, RT_MEMORY_HBM_OTHER, 3.9, RT_MATRIX_AMD,           0.8,   false, 1, 1, OLD_BLAS, UNKNOWN_RATES},
 };
 /* 128 lanes: as most since Ampere's GA102. */
 static const struct rt_design unknown =
-    {"", "",                    0, 128,    1, 2048, 1, RT_MEMORY_KINDS,     7.5, RT_MATRIX_NONE,          0.8,   false, 1, 1, OLD_BLAS, UNKNOWN_RATES};
+    {"", "",                    "",              0,     0, 128,    1, 2048, 1, RT_MEMORY_KINDS,     7.5, RT_MATRIX_NONE,          0.8,   false, 1, 1, OLD_BLAS, UNKNOWN_RATES};
 /* clang-format on */
 
 const char *const rt_memory_kinds[RT_MEMORY_KINDS] = {"gddr", "hbm", "hbm_other"};
@@ -122,6 +123,21 @@ const struct rt_design *rt_design_of(const struct rt_device *device)
             return &designs[i];
     const struct rt_design *design = newest_before(wanted);
     return design != NULL ? design : of_architecture(device->architecture);
+}
+
+/* Rows of a generation stand together. */
+const struct rt_design *rt_generation_after(const struct rt_design *generation)
+{
+    const struct rt_design *next = NULL;
+    for (size_t i = 0; i < RT_COUNT(designs); i++) {
+        const struct rt_design *design = &designs[i];
+        bool begins = i == 0 || strcmp(designs[i - 1].generation, design->generation) != 0;
+        bool after = generation == NULL || design->year > generation->year ||
+                     (design->year == generation->year && design > generation);
+        if (begins && after && (next == NULL || design->year < next->year))
+            next = design;
+    }
+    return next;
 }
 
 enum rt_memory_kind rt_memory_kind_of(const struct rt_device *device)

@@ -41,6 +41,8 @@ struct rt_design_rates {
 
 struct rt_design {
     const char *capability, *architecture; /* as devices have them: "8.6", "Ampere" */
+    const char *generation;                /* what came out together: "Ada, Hopper"; "": unknown */
+    int year;                              /* in which a generation's first GPU came out; 0: unknown */
     double node_nm;                        /* of the process the chip is made in; 0: unknown */
     double lanes;                          /* fp32 lanes of a multiprocessor */
     double fp32_issue;                     /* share of their peak that products in fp32 can issue */
@@ -58,6 +60,10 @@ struct rt_design {
 
 /* The row of a device, by the rule above; never NULL. Of the row of unknowns `capability` is "". */
 const struct rt_design *rt_design_of(const struct rt_device *device);
+
+/* The generation that came out next, as its first row: of NULL the oldest, NULL after the last. Generations
+ * of one year follow one another as their rows do. */
+const struct rt_design *rt_generation_after(const struct rt_design *generation);
 
 /* GDDR where the design is unknown, so that no number of the device decides it. */
 enum rt_memory_kind rt_memory_kind_of(const struct rt_device *device);

@@ -15,6 +15,7 @@ source_folder=$(cd "$(dirname "$0")/.." && pwd)
 # name | data | page of docs/results | time on two cores | commands
 tables='
 neusight         | n | leave-one-gpu-out, models, calibration | 2 min  | crossval --leave-out gpu -p rooftile -p linear -p wave-scaling --calibrate-split train, test --calibrate-runs
+generations      | n, a | leave-one-gpu-out                   | 5 min  | crossval --leave-out generation -p rooftile
 aiconfigurator   | a | leave-one-gpu-out, calibration         | 3 min  | crossval --leave-out gpu -p rooftile -p linear -p wave-scaling --calibrate-split train, test
 seeds            | n | leave-one-gpu-out                      | 3 min  | crossval --leave-out gpu -p rooftile --calibrate 0, seeds 1, 2, 3
 published        | n | leave-one-gpu-out                      | 3 h    | crossval --leave-out gpu -p neusight --calibrate 0
@@ -118,15 +119,28 @@ rows_of() { # REPORT
           print "" }' "$1"
 }
 
-crossval() { # TABLE DATA CROSSVAL-OPTION...
+crossval() { # TABLE DATA CROSSVAL-OPTION...: of every GPU
+    crossval_of gpu "$@"
+}
+
+crossval_of() { # gpu|generation TABLE DATA CROSSVAL-OPTION...
+    local what=$1
+    shift
     local table=$1 set
     set=$(data "$2")
     shift 2
-    "$rooftile" crossval "$set" --leave-out gpu -o "$work/$table" --report "$out/$table.md" --overwrite=report --quiet "$@" >/dev/null
+    "$rooftile" crossval "$set" --leave-out "$what" -o "$work/$table" --report "$out/$table.md" --overwrite=report --quiet "$@" >/dev/null
     rows_of "$out/$table.md" >"$out/$table.csv"
 }
 
 # --- the tables ---
+
+make_generations() {
+    local name
+    for name in $(have_neusight && echo neusight) $(have_aiconfigurator && echo aiconfigurator); do
+        crossval_of generation "generations-$name" "$name" -p rooftile --seed 1
+    done
+}
 
 make_neusight() {
     crossval neusight neusight -p rooftile -p linear -p wave-scaling --seed 1 --calibrate 30 \

@@ -300,13 +300,16 @@ succeeds "on every device where others ran" python3 models.py
 # --- bad input: one sentence each
 c="$ROOFTILE crossval --quiet" # unquoted below: three words
 refuses "no data" 2 "name at least one dataset" $c --leave-out gpu
-refuses "nothing to leave out" 2 "--leave-out gpu, model or op" $c data.h5
-refuses "unknown thing to leave out" 2 "--leave-out cpu: choose gpu, model or op" $c data.h5 --leave-out cpu
+refuses "nothing to leave out" 2 "--leave-out gpu, generation, model or op" $c data.h5
+refuses "unknown thing to leave out" 2 "--leave-out cpu: choose gpu, generation, model or op" $c data.h5 --leave-out cpu
 refuses "missing data" 1 "nowhere.h5: cannot be read" $c nowhere.h5 --leave-out gpu
 refuses "unknown kind" 2 "--predictor oracle" $c data.h5 --leave-out gpu -p oracle
 refuses "a kind twice" 2 "given a second time" $c data.h5 --leave-out gpu -p rooftile -p rooftile
 refuses "unknown GPU" 1 "--gpu H100: no device of the data has that name" $c data.h5 --leave-out gpu --gpu H100
 refuses "GPU of another leave-out" 2 "--gpu is for --leave-out gpu" $c data.h5 --leave-out op --gpu T4
+refuses "a generation of another leave-out" 2 "--generation is for --leave-out generation" $c data.h5 --leave-out gpu --generation Pascal
+refuses "unknown generation" 1 "--generation Kepler: no fold" $c data.h5 --leave-out generation --generation Kepler
+refuses "calibrated generations" 2 "--calibrate is about a held-out GPU" $c data.h5 --leave-out generation --calibrate 30
 refuses "no models in the data" 1 "holds no measured workloads" $c data.h5 --leave-out model
 refuses "no ops in the data" 1 "has no family with two ops" $c data.h5 --leave-out op
 refuses "family without models" 2 "whole models need" $c data.h5 --leave-out model --family softmax

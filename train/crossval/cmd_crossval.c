@@ -58,8 +58,10 @@ static int read_overwrite(const char *option, const char *text, void *value)
 static const struct rt_option crossval_options[] = {
     {"leave-out", 0, "WHAT",
      FIELD(RT_CHOICE, leave_out, rt_leave_outs,
-           .required = "say what a fold leaves out: --leave-out gpu, model or op"),
-     "gpu, model or op: a fold for each"},
+           .required = "say what a fold leaves out: --leave-out gpu, generation, model or op"),
+     "gpu, model or op: a fold for each; generation: one for each generation of GPUs, with everything newer "
+     "left out, "
+     "too"},
     {"target", 't', "WHAT", RT_CHOICE(struct arguments, target, targets),
      "latency, or energy: the energy model fitted to the power of all other GPUs' runs and kernels, then to "
      "one run of the GPU; with --leave-out gpu, and nothing is trained"},
@@ -74,6 +76,8 @@ static const struct rt_option crossval_options[] = {
     {"gpu", 0, "NAME", RT_LIST(struct arguments, only[RT_LEAVE_GPU], .suggests = rt_device_suggest),
      "--leave-out gpu: only the fold of the GPU of that name, or those of GPUs with that word or words in "
      "their names"},
+    {"generation", 0, "NAME", RT_LIST(struct arguments, only[RT_LEAVE_GENERATION]),
+     "--leave-out generation: only this one, or those of a pattern: 'Ada*'"},
     {"model", 0, "NAME", RT_LIST(struct arguments, only[RT_LEAVE_MODEL]),
      "--leave-out model: only this model, or those of a pattern: 'gpt2*'"},
     {"op", 0, "NAME", RT_LIST(struct arguments, only[RT_LEAVE_OP], .suggests = rt_op_suggest),

@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "base/version.h"
 #include "datasets/dataset_input.h"
+#include "datasets/designs.h"
 #include "models/predictors/predictor/recipe.h"
 #include "predict/evaluate/run_steps.h"
 
@@ -12,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const rt_leave_outs[RT_LEAVE_COUNT] = {"gpu", "model", "op"};
+const char *const rt_leave_outs[RT_LEAVE_COUNT] = {"gpu", "generation", "model", "op"};
 
 const struct rt_protocol_row rt_protocols[RT_PROTOCOL_COUNT] = {
     [RT_ZERO_SHOT] = {"zero-shot", NULL, ""},
@@ -87,6 +88,7 @@ static struct rt_fold *add_fold(struct rt_crossval *crossval, const char *name)
     struct rt_fold *fold = &crossval->folds[crossval->fold_count++];
     *fold = (struct rt_fold){.name = rt_strdup(name), .op = -1};
     fold->devices = rt_calloc(crossval->dataset.device_count + 1, sizeof *fold->devices);
+    fold->newer = rt_calloc(crossval->dataset.device_count + 1, sizeof *fold->newer);
     return fold;
 }
 
@@ -95,6 +97,7 @@ static void drop_last_fold(struct rt_crossval *crossval)
     struct rt_fold *fold = &crossval->folds[--crossval->fold_count];
     free(fold->name);
     free(fold->devices);
+    free(fold->newer);
 }
 
 static void add_column(struct rt_crossval *crossval, const char *name)
@@ -157,6 +160,46 @@ static int find_gpus(struct rt_crossval *crossval)
     free(taken);
     free(wanted);
     return status;
+}
+
+/* The fold of a generation: its devices; nothing that is newer trains. Is there anything older to train on?
+ */
+static bool add_generation(struct rt_crossval *crossval, const struct rt_design *generation)
+{
+    const struct rt_dataset *dataset = &crossval->dataset;
+    bool older = false;
+    struct rt_fold *fold = add_fold(crossval, generation->generation);
+    for (size_t d = 0; d < dataset->device_count; d++) {
+        const struct rt_design *design = rt_design_of(&dataset->devices[d]);
+        if (strcmp(design->generation, generation->generation) == 0) {
+            add_device(crossval, fold, d);
+            continue;
+        }
+        fold->newer[d] = design->year >= generation->year;
+        older |= !fold->newer[d] && sum_counts(crossval->kernels[d]) > 0;
+    }
+    return older;
+}
+
+/* A fold per generation of GPUs, oldest first, that something older was measured beside. */
+static void find_generations(struct rt_crossval *crossval)
+{
+    struct rt_text left_out = {0};
+    const struct rt_design *generation = NULL;
+    while ((generation = rt_generation_after(generation)) != NULL) {
+        bool possible = add_generation(crossval, generation);
+        const struct rt_fold *fold = &crossval->folds[crossval->fold_count - 1];
+        bool asked = is_wanted(&crossval->options->only, fold->name) &&
+                     (sum_counts(fold->kernels) > 0 || fold->workloads > 0);
+        if (asked && possible) {
+            add_column(crossval, fold->name);
+            continue;
+        }
+        if (asked)
+            rt_text_item(&left_out, ", ", "%s", fold->name);
+        drop_last_fold(crossval);
+    }
+    crossval->left_out = left_out.text;
 }
 
 /* Kernels of every op and part. */
@@ -250,6 +293,11 @@ static int refuse_empty(const struct rt_crossval *crossval)
         return rt_fail(RT_EFORMAT, "%s: has no family with two ops, so none can be left out%s%s",
                        options->data.name[0], crossval->left_out ? "; it has " : "",
                        crossval->left_out ? crossval->left_out : "");
+    if (options->leave_out == RT_LEAVE_GENERATION && crossval->left_out != NULL)
+        return rt_fail(RT_EFORMAT,
+                       "%s: has GPUs of one generation alone (%s), so nothing older trains; add data of "
+                       "older GPUs, or leave out one GPU at a time",
+                       options->data.name[0], crossval->left_out);
     return rt_fail(RT_EFORMAT,
                    "%s: holds neither kernels nor workloads; `rooftile dataset info` lists what is there",
                    options->data.name[0]);
@@ -259,6 +307,9 @@ static int find_folds(struct rt_crossval *crossval)
 {
     int status = RT_OK;
     switch (crossval->options->leave_out) {
+    case RT_LEAVE_GENERATION:
+        find_generations(crossval);
+        break;
     case RT_LEAVE_MODEL:
         find_models(crossval);
         break;
@@ -275,7 +326,8 @@ static int find_folds(struct rt_crossval *crossval)
 
 bool rt_crossval_trains_on_all(const struct rt_crossval_options *options)
 {
-    return options->leave_out == RT_LEAVE_GPU && !options->keep_test;
+    return (options->leave_out == RT_LEAVE_GPU || options->leave_out == RT_LEAVE_GENERATION) &&
+           !options->keep_test;
 }
 
 bool rt_kind_is_trained(const char *kind)
@@ -357,7 +409,7 @@ static void add_training(struct rt_text *text, const struct rt_crossval *crossva
     add_names(text, "family", &options->families);
     add_names(text, "option", &options->train);
     for (size_t d = 0; d < crossval->dataset.device_count; d++)
-        if (unit->fold->devices[d])
+        if (unit->fold->devices[d] || unit->fold->newer[d])
             rt_text_add(text, "without %s\n", crossval->dataset.devices[d].name);
     if (unit->fold->op >= 0)
         rt_text_add(text, "without %s\n", rt_ops[unit->fold->op].name);

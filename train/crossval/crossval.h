@@ -17,8 +17,8 @@
 #include "datasets/split.h"
 #include "train/train.h"
 
-enum rt_leave_out { RT_LEAVE_GPU, RT_LEAVE_MODEL, RT_LEAVE_OP, RT_LEAVE_COUNT };
-extern const char *const rt_leave_outs[RT_LEAVE_COUNT]; /* "gpu", "model", "op" */
+enum rt_leave_out { RT_LEAVE_GPU, RT_LEAVE_GENERATION, RT_LEAVE_MODEL, RT_LEAVE_OP, RT_LEAVE_COUNT };
+extern const char *const rt_leave_outs[RT_LEAVE_COUNT]; /* "gpu", "generation", "model", "op" */
 
 /* What a predictor is calibrated to before it is judged: kernels of the held-out GPU, from its training part
  * or from the part that is judged (the selected ones are then not judged); and each of these with runs of
@@ -68,6 +68,7 @@ typedef size_t rt_part_counts[RT_FAMILY_COUNT][RT_PARTS];
 struct rt_fold {
     char *name;    /* "A100", "gelu" */
     bool *devices; /* (device_count) held out and judged; of an op: none, all are judged */
+    bool *newer;   /* (device_count) of a generation: held out, too, and not judged */
     int op;        /* -1: it is about devices */
     rt_part_counts kernels;
     size_t workloads;

@@ -55,7 +55,7 @@ static int train_into(const struct rt_crossval *crossval, const struct rt_unit *
     options.epochs = (int)asked->epochs;
     options.resume = options.quiet = true;
     for (size_t d = 0; d < crossval->dataset.device_count; d++)
-        if (unit->fold->devices[d])
+        if (unit->fold->devices[d] || unit->fold->newer[d])
             rt_names_add(&options.held_out_gpus, crossval->dataset.devices[d].name);
     if (unit->fold->op >= 0)
         rt_names_add(&options.held_out_ops, rt_ops[unit->fold->op].name);

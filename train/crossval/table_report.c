@@ -236,13 +236,20 @@ static json_t *failures_json(const struct rt_crossval_table *table)
 
 /* --- the folds --- */
 
-static char *fold_devices(const struct rt_crossval *crossval, const struct rt_fold *fold)
+/* Of `marked` devices the names. */
+static char *device_names(const struct rt_crossval *crossval, const bool *marked)
 {
     struct rt_text text = {0};
     for (size_t d = 0; d < crossval->dataset.device_count; d++)
-        if (fold->devices[d])
+        if (marked[d])
             rt_text_item(&text, ", ", "%s", crossval->dataset.devices[d].name);
     return rt_text_take(&text);
+}
+
+static const char *why_left_out(const struct rt_crossval *crossval)
+{
+    return crossval->options->leave_out == RT_LEAVE_OP ? "its family has no other op to learn from"
+                                                       : "nothing older was measured";
 }
 
 static size_t test_kernels(const struct rt_fold *fold)
@@ -285,7 +292,7 @@ struct rt_report *rt_crossval_report_folds(const struct rt_crossval *crossval)
     struct rt_table *list = rt_table_new(fold_columns, RT_COUNT(fold_columns));
     for (size_t f = 0; f < crossval->fold_count; f++) {
         const struct rt_fold *fold = &crossval->folds[f];
-        char *devices = fold->op >= 0 ? rt_strdup(fold->name) : fold_devices(crossval, fold);
+        char *devices = fold->op >= 0 ? rt_strdup(fold->name) : device_names(crossval, fold->devices);
         rt_table_row(list, fold->name, devices[0] ? devices : NULL, (long long)test_kernels(fold),
                      (long long)fold->workloads);
         free(devices);
@@ -299,8 +306,7 @@ struct rt_report *rt_crossval_report_folds(const struct rt_crossval *crossval)
         rt_text_release(&models);
     }
     if (crossval->left_out != NULL)
-        rt_report_add_note(report, NULL, "no fold: %s; its family has no other op to learn from",
-                           crossval->left_out);
+        rt_report_add_note(report, NULL, "no fold: %s; %s", crossval->left_out, why_left_out(crossval));
     rt_report_add_json(report, "", folds_json(crossval));
     return report;
 }
@@ -311,6 +317,9 @@ static void add_protocol(const struct rt_crossval *crossval, struct rt_report *r
 {
     static const char *const protocols[RT_LEAVE_COUNT] = {
         "Every column is a GPU that the predictor was not fitted to, nor to any other of the same chip.",
+        "Every column is a generation of GPUs; the predictor was fitted to older ones alone, to none of it "
+        "and to "
+        "none that is newer.",
         ("Every column is a model. No predictor is fitted to whole models, so one training, on the kernels "
          "of "
          "all GPUs, serves every model; the GPUs were not held out."),
@@ -389,15 +398,14 @@ static void add_reading_aids(const struct rt_crossval_table *table, struct rt_re
 static void add_folds(const struct rt_crossval *crossval, struct rt_report *report)
 {
     for (size_t f = 0; f < crossval->fold_count; f++) {
-        char *devices = fold_devices(crossval, &crossval->folds[f]);
+        char *devices = device_names(crossval, crossval->folds[f].devices);
         if (strstr(devices, ", ") != NULL)
             rt_report_add_note(report, "notes", "%s is %s, held out together.", crossval->folds[f].name,
                                devices);
         free(devices);
     }
     if (crossval->left_out != NULL)
-        rt_report_add_note(report, "notes", "No column: %s; its family has no other op to learn from.",
-                           crossval->left_out);
+        rt_report_add_note(report, "notes", "No column: %s; %s.", crossval->left_out, why_left_out(crossval));
 }
 
 static void add_failures(const struct rt_crossval_table *table, struct rt_report *report)

@@ -395,6 +395,40 @@ static void test_runs_are_needed_to_calibrate_with(void)
     free(data);
 }
 
+/* Of the generation that is judged and of all that is newer, or as old and of another vendor, nothing trains. */
+static void test_nothing_newer_trains(void)
+{
+    static const char *const gpus[] = {"L4", "P100-PCIE-16GB", "MI100", "A100-PCIE-40GB", "V100-PCIE-32GB"};
+    static const char *const folds[] = {"Volta, Turing", "Ampere", "CDNA", "Ada, Hopper"};
+    char *data = made_up(gpus, RT_COUNT(gpus), RT_SPLIT_TEST, 8);
+    struct rt_crossval_options options = options_of(data);
+    struct rt_crossval crossval;
+    options.leave_out = RT_LEAVE_GENERATION;
+    RT_ASSERT_OK(rt_crossval_plan(&options, &crossval));
+    CU_ASSERT_STRING_EQUAL(crossval.left_out, "Pascal");
+    CU_ASSERT_EQUAL_FATAL(crossval.fold_count, RT_COUNT(folds));
+    for (size_t f = 0; f < RT_COUNT(folds); f++)
+        CU_ASSERT_STRING_EQUAL(crossval.folds[f].name, folds[f]);
+    char *ampere = rt_unit_training_key(&crossval, &crossval.units[1]);
+    CU_ASSERT_PTR_NOT_NULL(strstr(ampere, "without NVIDIA A100-PCIE-40GB"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(ampere, "without NVIDIA L4"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(ampere, "without AMD Instinct MI100"));
+    CU_ASSERT_PTR_NULL(strstr(ampere, "V100"));
+    json_t *rows = run_fold(&crossval, "Ampere"), *json;
+    struct rt_fold_row row;
+    size_t i;
+    CU_ASSERT_TRUE(json_array_size(rows) > 0);
+    json_array_foreach(rows, i, json)
+    {
+        RT_ASSERT_OK(rt_fold_row_read(json, &row));
+        CU_ASSERT_STRING_EQUAL(row.device, "NVIDIA A100-PCIE-40GB");
+    }
+    json_decref(rows);
+    free(ampere);
+    release(&crossval, &options);
+    free(data);
+}
+
 static void test_an_op_needs_another_of_its_family(void)
 {
     char *data = made_up(devices, 3, RT_SPLIT_TEST, 8);
@@ -448,4 +482,5 @@ RT_TESTS(RT_TEST(test_plots), RT_TEST(test_every_device_of_a_chip_is_held_out),
          RT_TEST(test_calibrated_to_kernels_of_the_part_that_is_judged),
          RT_TEST(test_a_family_without_test_part_is_calibrated_from_the_training_part),
          RT_TEST(test_fold_files_hold_what_they_were_made_from),
-         RT_TEST(test_runs_are_needed_to_calibrate_with), RT_TEST(test_an_op_needs_another_of_its_family))
+         RT_TEST(test_runs_are_needed_to_calibrate_with), RT_TEST(test_an_op_needs_another_of_its_family),
+         RT_TEST(test_nothing_newer_trains))
