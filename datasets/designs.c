@@ -56,6 +56,7 @@ static const struct rt_design designs[] = {
     {"10.3", "Blackwell Ultra", "Blackwell",     2024,  5, 128,    1, 2048, 2, RT_MEMORY_HBM,       3.9, RT_MATRIX_TENSOR_MEMORY, 0.802, true,  8, 8, NEW_BLAS, UNKNOWN_RATES},
     {"12.0", "Blackwell",       "Blackwell",     2024,  5, 128, 0.75, 1536, 1, RT_MEMORY_GDDR,      5,   RT_MATRIX_WARP,          0.802, true,  8, 8, NEW_BLAS, {256, 256, 512,  1024, 1024, 2048, 4096, 2048}},
     {"gfx900", "Vega",            "Vega",          2017, 14,  64,    1, 2560, 1, RT_MEMORY_HBM_OTHER, 3.9, RT_MATRIX_NONE,          0.8,   false, 1, 1, OLD_BLAS, UNKNOWN_RATES},
+    {"gfx906", "Vega",            "Vega",          2017,  7,  64,    1, 2560, 1, RT_MEMORY_HBM_OTHER, 3.9, RT_MATRIX_NONE,          0.8,   false, 1, 1, OLD_BLAS, UNKNOWN_RATES},
     {"gfx908", "CDNA",            "CDNA",          2020,  7,  64,    1, 2560, 1, RT_MEMORY_HBM_OTHER, 3.9, RT_MATRIX_AMD,           0.8,   false, 1, 1, OLD_BLAS, UNKNOWN_RATES},
     {"gfx90a", "CDNA2",           "CDNA 2",        2021,  6,  64,    1, 2048, 1, RT_MEMORY_HBM_OTHER, 3.9, RT_MATRIX_AMD,           0.8,   false, 1, 1, OLD_BLAS, UNKNOWN_RATES},
     {"gfx942", "CDNA3",           "CDNA 3",        2023,  5,  64,    1, 2048, 1, RT_MEMORY_HBM_OTHER, 3.9, RT_MATRIX_AMD,           0.8,   false, 1, 1, OLD_BLAS, UNKNOWN_RATES},

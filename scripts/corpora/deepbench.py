@@ -1,25 +1,25 @@
 #!/usr/bin/env python3
-"""DeepBench's convolutions and products on M40, TITAN X (Maxwell), P100, V100, T4 and MI25 (repository baidu-research/DeepBench) for `rooftile
-dataset import --format csv`:
+"""DeepBench's convolutions and products on M40, TITAN X (Maxwell and Pascal), P100, V100, T4, MI25 and Vega Frontier Edition (repository
+baidu-research/DeepBench) for `rooftile dataset import --format csv`:
 
   scripts/corpora/deepbench.py FOLDER -o OUT      FOLDER holds conv.csv and gemm.csv, its spreadsheets flattened
 
 Its code says what ran (code/nvidia/conv_bench.cu, gemm_bench.cu; amd alike). A time is that of 300 launches (products: 400) in a row over their
 number, to 1 us (flag queued). The algorithm was found by trial; tensors are NCHW. w and s lie along the width, h and r along the height (filters
-of 20 x 5 and 10 x 5 are 5 high, also where the sheets of P100 and MI25 name the two the other way round: code/kernels/conv_problems.h); n is the
+of 20 x 5 and 10 x 5 are 5 high, also where the sheets of P100, MI25 and Vega name the two the other way round: code/kernels/conv_problems.h); n is the
 batch, k the filters. Forward, by data and by filter are our phases forward, backward and accumulate; "N/A" is left out.
   "FP32"                    fp32
   "FP16 ip, Mixed math"     fp16 on tensor cores, channels padded to a multiple of 8 (USE_TENSOR_CORES, PAD_KERNELS): what ran is what is kept
   "Psuedo FP16"             fp16 in memory, fp32 in registers: fp16 on a P100
   "Mixed Precision"         the inference set, int8 by default: its convolutions reach 72 TFLOP/s on a T4, whose fp16 peak is 65. Left out
 A product is the column-major C(m,n) of cuBLAS, which is our C(n,m). The V100 reaches 14.8 TFLOP/s in fp32 and 112.3 in fp16: that of the SXM2
-board, not of the PCIe board, whose peaks are 14 and 112. The MI25's fp32 products are rocBLAS', its convolutions MIOpen's."""
+board, not of the PCIe board, whose peaks are 14 and 112. Products of MI25 and Vega are rocBLAS', their convolutions MIOpen's."""
 import sys
 
 from exported_csv import Export, Refused, files, main, rows
 
-DEVICES = {"AMD_MI25": "MI25", "NV_M40": "M40", "NV_P100": "P100-PCIE-16GB", "NV_T4": "T4", "NV_TitanX": "NVIDIA GeForce GTX TITAN X",
-           "NV_V100": "V100-SXM2-16GB"}
+DEVICES = {"AMD_MI25": "MI25", "AMD_VegaFE": "Vega FE", "NV_M40": "M40", "NV_P100": "P100-PCIE-16GB", "NV_T4": "T4",
+           "NV_TitanX": "NVIDIA GeForce GTX TITAN X", "NV_TitanX_Pascal": "TITAN X (Pascal)", "NV_V100": "V100-SXM2-16GB"}
 SHEETS = {"FP32": "fp32", "FP16 ip, Mixed math": "fp16", "Psuedo FP16": "fp16", "Mixed Precision": None}
 PHASES = {"fwd_ms": "forward", "bwd_input_ms": "backward", "bwd_filter_ms": "accumulate"}
 

@@ -6,13 +6,16 @@
 Latency of a whole batch (s) of equal prompts and as many tokens made of each: a generation. Throughput is batch x (input + output) / latency;
 rows where it is not by more than 1% are left out. GPUs are tensor parallel, llama.cpp's a pipeline of layers, its default. 16 bits, which the
 file does not say. Servers are of 2024, whose hosts worked between steps. Keys that are there twice: the median. llama.cpp's throughput of
-batches is that of one sequence, so what its latency is of is unknown: left out. Qwen2's runs of 2,048 tokens with TensorRT-LLM end after a
+batches is that of one sequence, so what its latency is of is unknown: left out. An "AMD MI250 GPU" is a board of two dies, each a device: Mixtral's
+93 GB ran on one. Qwen2's runs of 2,048 tokens with TensorRT-LLM end after a
 few tokens; `rooftile evaluate` says that they are too fast."""
 import sys
 
 from runs_csv import Refused, Runs, main, rows
 
-DEVICES = {"Nvidia A100 GPU": "NVIDIA A100-SXM4-40GB", "Nvidia H100 GPU": "NVIDIA H100 80GB HBM3"}
+DEVICES = {"Nvidia A100 GPU": "NVIDIA A100-SXM4-40GB", "Nvidia H100 GPU": "NVIDIA H100 80GB HBM3",
+           "AMD MI250 GPU": "AMD Instinct MI250"}
+DIES = {"AMD MI250 GPU": 2}  # devices of a board
 BACKENDS = {"vLLM": "vllm-2024", "TensorRT-LLM": "tensorrt-llm-2024", "llama.cpp": "llama.cpp", "Deepspeed-MII": "deepspeed-mii"}
 
 
@@ -36,7 +39,8 @@ def convert(folder):
     if not path.exists():
         raise Refused(f"{folder}: holds no All_results.csv; name the corpus' own folder")
     for row in rows(path):
-        gpus, tokens, batch = int(row["Num of Hardware"]), int(row["Input Output Length"]), int(row["Batch Size"])
+        gpus = int(row["Num of Hardware"]) * DIES.get(row["Hardware"], 1)
+        tokens, batch = int(row["Input Output Length"]), int(row["Batch Size"])
         latency = float(row["Latency"])
         if not latency > 0:
             runs.drop("without a latency")

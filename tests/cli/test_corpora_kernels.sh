@@ -138,20 +138,74 @@ DeepBench_NV_P100.xlsx,Results FP32,train,700,161,1,4,32,5,20,0,0,2,2,0.1,0.2,0.
 DeepBench_NV_V100.xlsx,"Results - FP16 ip, Mixed math",train,224,224,3,16,64,7,7,3,3,2,2,0.4,N/A*,0.6
 DeepBench_NV_T4.xlsx,Results - Mixed Precision,inference,56,56,64,1,64,3,3,1,1,1,1,0.02,,
 DeepBench_NV_M40.xlsx,Results - FP32,train,56,28,64,8,64,3,1,1,0,1,2,0.7,0.8,0.9
+DeepBench_AMD_VegaFE.xlsx,Results FP32,train,700,161,1,4,32,20,5,0,0,2,2,0.1,N/A*,0.5
 EOF
 printf '%s\n' file,sheet,kind,m,n,k,a_t,b_t,ms 'DeepBench_NV_TitanX.xlsx,Results - FP32,train,1760,16,1024,N,N,0.5' >bench/gemm.csv
 import_of deepbench bench
 is bench_phases "$(samples deepbench 1,2,3 | uniq -c | awk '{print $2 $1}' | tr '\n' ' ')" \
-    "conv2d,fp16,accumulate1 conv2d,fp16,forward1 conv2d,fp32,accumulate2 conv2d,fp32,backward2 conv2d,fp32,forward2 gemm,fp32,forward1 op,dtype,phase1 "
+    "conv2d,fp16,accumulate1 conv2d,fp16,forward1 conv2d,fp32,accumulate3 conv2d,fp32,backward2 conv2d,fp32,forward3 gemm,fp32,forward1 op,dtype,phase1 "
 holds bench_axes "conv2d,fp32,backward,none,Tesla P100-PCIE-16GB,0,4,1,32,161,700,5,20,2,0,1,1,,,,200" deepbench.out/samples.csv
 holds bench_two_axes "conv2d,fp32,forward,none,Tesla M40,0,8,64,64,28,56,1,3,2,0,1,1,1,1,,700" deepbench.out/samples.csv
 holds bench_channels "conv2d,fp16,forward,none,Tesla V100-SXM2-16GB,0,16,8,64,224,224,7,7,2,3,1,1,,,,400" deepbench.out/samples.csv
 holds bench_product "gemm,fp32,forward,none,NVIDIA GeForce GTX TITAN X,1,16,1760,1024," deepbench.out/samples.csv
 holds bench_int8 "left out: 1 times of the inference set, in int8" deepbench.txt
-holds bench_not_measured "left out: 1 times conv2d backward: not measured" deepbench.txt
+holds bench_vega "conv2d,fp32,accumulate,none,Radeon Vega Frontier Edition,0,4,1,32,161,700,5,20,2,0,1,1,,,,500" deepbench.out/samples.csv
+holds bench_not_measured "left out: 2 times conv2d backward: not measured" deepbench.txt
 sed 's/Results FP32/Results FP64/' bench/conv.csv >bench/other.csv && mkdir -p other && mv bench/other.csv other/conv.csv && cp bench/gemm.csv other
 if python3 "$scripts/deepbench.py" other -o none 2>message; then not_ok bench_unknown_sheet; else ok bench_unknown_sheet; fi
 holds bench_names_the_sheet "Results FP64" message
+
+# ---- aiter: searched again, dense sweeps, names of dtypes, times handed on ----
+mkdir -p tuned finds
+cat >tuned/gemm.csv <<'EOF'
+gpu,cu_num,dtype,outdtype,batch,m,n,k,bias,bpreshuffle,us,us_min,date,libtype,file
+MI308X,80,bfloat16,bfloat16,1,64,512,1024,,,12,12,2026-01-02,asm,a.csv
+MI308X,80,bfloat16,bfloat16,1,64,512,1024,,,10,10,2026-01-03,opus,b.csv
+MI308X,80,bfloat16,bfloat16,1,64,512,1024,,,11,11,2025-12-30,,c.csv
+MI308X,80,bfloat16,float32,1,128,512,1024,,,15,15,2026-01-03,opus,b.csv
+MI300X or MI325X,304,a8w8blockscale,,1,1536,512,1024,,,20,20,2026-01-03,ck,b.csv
+MI300X or MI325X,304,a8w8blockscale,,1,1600,512,1024,,,21,21,2026-01-03,ck,b.csv
+MI300X or MI325X,304,a8w8,,16,64,512,128,,,9,9,2026-01-03,ck,b.csv
+MI308X,80,a8w8:int8,,1,32,512,1024,,,6,6,2026-01-03,ck,b.csv
+MI308X,80,a8w8:float8_e4m3fn,,1,32,512,1024,,,inf,inf,2026-01-03,ck,b.csv
+MI308X,80,a8w8:float8_e4m3fn,,1,8192,8192,8192,,,5,5,2026-01-03,ck,b.csv
+EOF
+cat >tuned/fmoe.csv <<'EOF'
+gfx,cu_num,token,model_dim,inter_dim,expert,topk,act,dtype,q_a,q_w,q_type,gated,weight_in_stage1,us,us1,us2,date,file
+,80,16,4096,384,128,8,Silu,bfloat16,bfloat16,bfloat16,No,1,0,300,200,100,2026-01-03,a.csv
+,80,8,4096,384,128,8,Silu,bfloat16,bfloat16,bfloat16,No,1,0,300,200,100,2026-01-03,a.csv
+gfx942,304,16,4096,384,128,8,Silu,bfloat16,float8_e4m3fnuz,float8_e4m3fnuz,per_1x128,1,0,150,100,50,2026-01-03,a.csv
+,,16,4096,384,128,8,Silu,bfloat16,bfloat16,bfloat16,No,1,0,310,200,110,2026-01-03,a.csv
+,80,32,4096,384,128,8,Silu,bfloat16,float8_e4m3fnuz,int4,per_Tensor,1,0,160,100,60,2026-01-03,a.csv
+EOF
+import_of aiter tuned
+is tuned_ops "$(samples aiter 1,2 | uniq -c | awk '{print $2 $1}' | tr '\n' ' ')" \
+    "bmm,fp81 gemm,bf161 gemm,fp8_block1 gemm,int81 moe,bf161 moe,fp8_block1 op,dtype1 "
+holds tuned_newest "gemm,bf16,forward,none,AMD Instinct MI308X,0,64,512,1024,,,,,,,,,,,,10" aiter.out/samples.csv
+holds tuned_batch "bmm,fp8,forward,none,AMD Instinct MI300X,0,16,64,512,128," aiter.out/samples.csv
+holds tuned_experts "moe,bf16,forward,none,AMD Instinct MI308X,1,16,4096,384,8,128,1,1,0," aiter.out/samples.csv
+for why in "1 times experts with the time of another" "1 times of the dense sweep" "2 times searched again" "1 times gemm at more than its peak" \
+    "1 times without a time" "1 times bf16 with a result in fp32" "1 times experts on a GPU" "1 times experts with weights in 4 bits"; do
+    holds "tuned_${why#* times }" "left out: $why" aiter.txt
+done
+
+# ---- miopen: boards by design and units, passes, both axes, layouts, units for bf16 ----
+cat >finds/conv2d.csv <<'EOF'
+db,gpu,n,c,h,w,k,r,s,out_h,out_w,pad_h,pad_w,stride_h,stride_w,dil_h,dil_w,groups,layout,dtype,dir,best_ms,best_solver,workspace,solvers,median_ms
+gfx90a68,x,8,64,28,56,128,3,1,28,28,1,0,1,2,1,1,2,NHWC,BF16,W,0.5,a,0,2,1
+gfx906_60,x,8,64,28,28,128,3,3,28,28,1,1,1,1,1,1,1,NCHW,BF16,F,0.5,a,0,2,1
+gfx906_60,x,8,64,28,28,128,3,3,28,28,1,1,1,1,1,1,1,NCHW,FP32,B,0.5,a,0,2,1
+gfx90878,x,8,64,2,2,128,3,3,1,1,0,0,1,1,1,1,1,NCHW,FP16,F,0.5,a,0,2,1
+gfx90878,x,8,64,28,28,128,3,3,28,28,1,1,1,1,1,1,1,NCHW,FP16,F,0.0001,a,0,2,1
+gfx90878,x,8,64,28,28,128,3,3,28,28,1,1,1,1,1,1,1,NCHW,INT8,F,0.5,a,0,2,1
+EOF
+import_of miopen finds
+is finds_kept "$(grep -c '^conv2d,' miopen.out/samples.csv)" 2
+holds finds_axes "conv2d,bf16,accumulate,none,AMD Instinct MI210,0,8,64,128,28,56,3,1,1,1,1,2,2,0,1,500" miopen.out/samples.csv
+holds finds_backward "conv2d,fp32,backward,none,Radeon Instinct MI50,0,8,64,128,28,28,3,3,1,1,1,1" miopen.out/samples.csv
+for why in "bf16 without a unit" "that no image of its size has" "at more than 4 times the peak" int8; do
+    holds "finds_${why}" "left out: 1 times $why" miopen.txt
+done
 
 # ---- sustained: boards by several names, units that a board lacks, rates that cannot be ----
 mkdir -p peaks
@@ -183,30 +237,12 @@ shared_of() { # NAME FOLDER
     import_of "$1" "$2"
     is "$1_all" "$(($(wc -l <"$1.out/samples.csv") - 1))" "$(awk '/^[^:]+: [^:]+: [0-9]+ samples$/ { sum += $(NF - 1) } END { print sum + 0 }' "$1.txt")"
 }
-for name in deepbench vidur llmservingsim pipeweave_gemm sustained; do
+for name in aiter deepbench miopen vidur llmservingsim pipeweave_gemm sustained; do
     if python3 "$scripts/$name.py" "$work" -o none 2>message; then not_ok "${name}_wrong_folder"; else ok "${name}_wrong_folder"; fi
     holds "${name}_says_what" "name the corpus' own folder" message
     folder=$shared/${name%_gemm}
-    if [ ! -d "$folder" ]; then
-        echo "skipped $name of $folder: not there"
-    elif [ $name = deepbench ]; then # sheets of GPUs that the converter doesn't know stay out, which it would refuse
-        mkdir known
-        for table in conv gemm; do
-            succeeds "sheets of $table" python3 -c "import sys; sys.path.insert(0, '$scripts'); import csv, deepbench
-rows = list(csv.DictReader(open('$folder/$table.csv')))
-out = csv.DictWriter(open('known/$table.csv', 'w', newline=''), rows[0])
-out.writeheader()
-for row in rows:
-    try:
-        deepbench.what(row)
-        out.writerow(row)
-    except deepbench.Refused:
-        pass"
-        done
-        shared_of deepbench known
-    else
-        shared_of "$name" "$folder"
-    fi
+    if [ -d "$folder" ]; then shared_of "$name" "$folder"; else echo "skipped $name of $folder: not there"; fi
 done
+[ ! -d "$shared/aiter" ] || succeeds aiter_possible "$ROOFTILE" dataset validate aiter.h5
 [ ! -d "$shared/vidur" ] || succeeds vidur_possible "$ROOFTILE" dataset validate vidur.h5
 finish

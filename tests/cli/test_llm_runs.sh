@@ -140,11 +140,12 @@ Nvidia A100 GPU,1,vLLM,meta-llama/Llama-2-7b-hf,128,16,2,2048
 Nvidia H100 GPU,4,llama.cpp,meta-llama/Meta-Llama-3-8B,256,1,4,128
 Nvidia H100 GPU,4,llama.cpp,meta-llama/Meta-Llama-3-8B,256,16,4,128
 Nvidia H100 GPU,1,TensorRT-LLM,Qwen/Qwen2-7B,2048,1,0.08,51200
+AMD MI250 GPU,2,vLLM,meta-llama/Llama-2-7b-hf,128,16,4,1024
 END
 import_of llm_inference_bench bench
 holds "a throughput of something else" "left out: 1 rows, whose throughput is not that of its latency" llm_inference_bench.txt
-is "whole batches" "$(cells mode llm_inference_bench.csv)|$(cells output llm_inference_bench.csv)" "generation|generation|generation|128|256|2048"
-is "layers of llama.cpp" "$(cells option llm_inference_bench.csv)" "|pp4_1|"
+is "whole batches" "$(cells mode llm_inference_bench.csv)|$(cells output llm_inference_bench.csv)" "generation|generation|generation|generation|128|128|256|2048"
+is "layers of llama.cpp" "$(cells option llm_inference_bench.csv)" "tp4||pp4_1|"
 succeeds "a run that is too fast" "$ROOFTILE" evaluate -p roofline --workloads llm_inference_bench.h5
 holds "is left out" "qwen2-7b-gen-2048+2048-1 on NVIDIA H100 80GB HBM3: its measured 80 ms are less than half of the" stdout
 
