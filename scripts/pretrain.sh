@@ -32,11 +32,15 @@ for name in vidur vidur-links pipeweave-links deepbench; do
 done
 "$rooftile" train "${files[@]}" --no-test --threads 2 -o "$work/times.h5"
 files=()
-for name in zeus splitwise mlenergy; do
+while IFS='|' read -r name licence source; do # runs of models, with their energy
     python3 "$source_folder/scripts/corpora/$name.py" "$3/$name" -o "$work/$name.csv"
-    "$rooftile" dataset import --format workloads "$work/$name.csv" -o "$work/$name.h5" --quiet
+    "$rooftile" dataset import --format workloads "$work/$name.csv" --source "$source" --licence "$licence" -o "$work/$name.h5" --quiet
     files+=("$work/$name.h5")
-done
+done <<'RUNS'
+zeus|Apache-2.0|Zeus, repository ml-energy/zeus
+splitwise|MIT|Splitwise, repository Mutinifni/splitwise-sim
+mlenergy|Apache-2.0|ML.ENERGY leaderboard, repository ml-energy/leaderboard-v2
+RUNS
 "$rooftile" calibrate --target energy --population -p "$work/times.h5" "${files[@]}" --overwrite \
     -o "$source_folder/models/predictors/pretrained/rooftile.h5"
 "$rooftile" card pretrained --title "The predictor that comes along" --overwrite \
