@@ -16,9 +16,9 @@ import re
 import statistics
 import sys
 
+import catalogue
 from runs_csv import Runs, main, rows
 
-DEVICES = {"h100_sxm": "NVIDIA H100 80GB HBM3", "h200_sxm": "NVIDIA H200", "a100_sxm": "NVIDIA A100-SXM4-80GB", "l40s": "NVIDIA L40S"}
 BACKENDS = {"trtllm": "tensorrt-llm", "vllm": "vllm", "sglang": "sglang"}
 QUANTS = {"": "", "fp8": "fp8", "fp8_block": "fp8_block", "nvfp4": "nvfp4", "int4_wo": "int4"}
 
@@ -60,7 +60,7 @@ def convert(path):
             runs.drop("pipelines")
         else:
             isl, osl, batch = int(row["isl"]), int(row["osl"]), int(row["batch_size"])
-            runs.add(1e3 * float(row["silicon_tpot_ms"]), device=DEVICES[row["system"]], model=model_of(row["model_path"]), batch=batch,
+            runs.add(1e3 * float(row["silicon_tpot_ms"]), device=row["system"], model=model_of(row["model_path"]), batch=batch,
                      sequence=isl + osl // 2, mode="decode", option=option(row), backend=BACKENDS[row["backend"]],
                      prompt=isl, output=osl, quant=quant(row), kv_cache=kv_cache(row))
     return runs
@@ -102,7 +102,8 @@ def concurrency(row):
 def served(row):
     inferencex = "gap-analysis" not in row["silicon_data_source"]
     disaggregated = row["mode"] != "agg"
-    run = {"id": row["id"], "device": DEVICES[row["system"]], "model": model_of(row["model_path"]), "backend": BACKENDS[row["backend"]],
+    device = catalogue.find(row["system"])
+    run = {"id": row["id"], "device": device["name"] if device else row["system"], "model": model_of(row["model_path"]), "backend": BACKENDS[row["backend"]],
            "quant": served_quant(row), "kv_cache": kv_cache(row), "input": row["isl"], "output": row["osl"],
            "least": 0.8 if inferencex else 1, "concurrency": concurrency(row), "ttft_ms": row["silicon_ttft_ms"], "tpot_ms": row["silicon_tpot_ms"]}
     run.update(cut(row, "prefill_" if disaggregated else ""))

@@ -16,6 +16,7 @@ faster than the peak of the GPU's description is left out."""
 import math
 import sys
 
+import catalogue
 from exported_csv import Export, files, main, rows
 
 DEVICES = {"80": "AMD Instinct MI308X", "304": "AMD Instinct MI300X"}
@@ -60,7 +61,7 @@ class Newest:
 
     def write(self, group):
         for (op, dtype, device, dims), (_, times) in self.found.items():
-            peak = self.export.devices[device][PEAKS[dtype]]
+            peak = catalogue.find(device)[PEAKS[dtype]]
             for us in times:
                 if 1e-6 * flops(op, dims) / us > peak:
                     self.export.drop(f"{op} at more than its peak")
@@ -81,7 +82,7 @@ def add_products(export, path):
         else:
             dims = m, int(row["n"]), int(row["k"])
             op, dims = ("gemm", dims) if batch == 1 else ("bmm", (batch, *dims))
-            newest.add(row["date"], float(row["us"]), op, dtype, export.device(DEVICES[row["cu_num"]]), dims)
+            newest.add(row["date"], float(row["us"]), op, dtype, DEVICES[row["cu_num"]], dims)
             if row["dtype"] == "a8w8":
                 export.flag("8 bits that are fp8 or int8, as fp8")
     newest.write(export.group(corpus="aiter", library="aiter, best of a search", latency_statistic="mean, operands from memory"))
@@ -111,7 +112,7 @@ def add_experts(export, path):
             export.drop("without a time")
         else:
             sizes = (int(row[key]) for key in ("token", "model_dim", "inter_dim", "topk", "expert"))
-            newest.add(row["date"], float(row["us"]), "moe", dtype, export.device(DEVICES[row["cu_num"]]), (*sizes, 1, 1, 0))
+            newest.add(row["date"], float(row["us"]), "moe", dtype, DEVICES[row["cu_num"]], (*sizes, 1, 1, 0))
     newest.write(export.group(corpus="aiter", library="aiter, best of a search", latency_statistic="mean, operands from memory",
                               kernel_source="two stages, routing apart"))
 

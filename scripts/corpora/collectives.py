@@ -11,7 +11,7 @@ import sys
 
 from exported_csv import Export, Refused, main, rows
 
-# folder: device, fabric (datasets/fabric.h). A40s 0 and 1 exchange 4 to 5 GB/s where a bridge has 56 and PCIe 32: through the host.
+# folder: device, fabric (datasets/fabric.h); of a folder that is not here, its name and the description's own. A40s 0 and 1 exchange 4 to 5 GB/s where a bridge has 56 and PCIe 32: through the host.
 # PipeWeave's server of four H100: a pair reaches 111 GB/s, all four 320: six of eighteen NVLinks to each peer, a mesh.
 OWN, MESH, PAIRS, PCIE_HOST = 0, 2, 3, 6
 SERVERS = {
@@ -20,7 +20,6 @@ SERVERS = {
     "a100_pairwise_nvlink": ("A100-PCIE-80GB", PAIRS),
     "h100_pairwise_nvlink": ("H100-PCIE", PAIRS),
     "a40_pairwise_nvlink": ("A40", PCIE_HOST),
-    "A100": ("A100-SXM4-80GB", OWN),
     "H100": ("H100-SXM", MESH),
 }
 OPS = {"all_reduce": "all_reduce", "send_recv": "send_receive"}
@@ -50,7 +49,7 @@ def without_waits(measured, export):
 
 def convert(folder):
     paths = [*sorted(folder.glob("data/profiling/network/*/*.csv")), *sorted(folder.glob("dataset/collective/*/*.csv"))]
-    paths = [path for path in paths if path.stem in OPS and path.parent.name in SERVERS]
+    paths = [path for path in paths if path.stem in OPS]
     if not paths:
         raise Refused(f"{folder}: holds neither data/profiling/network/*/all_reduce.csv nor dataset/collective/*/all_reduce.csv")
     vidur = "profiling" in paths[0].parts
@@ -58,7 +57,7 @@ def convert(folder):
                       ("PipeWeave, repository zksainx/pipeweave, dataset/collective", "Apache-2.0")))
     contents = [path.read_bytes() for path in paths]
     for path, content in zip(paths, contents):
-        device, fabric = SERVERS[path.parent.name]
+        device, fabric = SERVERS.get(path.parent.name, (path.parent.name, OWN))
         measured = list(read(path, export))
         if contents.count(content) > 1:
             for _ in measured:
@@ -67,7 +66,7 @@ def convert(folder):
         group = export.group(corpus="vidur" if vidur else "pipeweave", server=path.parent.name, kernel_source="NCCL",
                              latency_statistic="least of 3, rank 0")
         for gpus, size, us in without_waits(measured, export):
-            export.sample(OPS[path.stem], "fp16", export.device(device), (gpus, size // FP16_BYTES, fabric, 0), us, group, ("queued",))
+            export.sample(OPS[path.stem], "fp16", device, (gpus, size // FP16_BYTES, fabric, 0), us, group, ("queued",))
     return export
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""DeepBench's convolutions and products on M40, TITAN X (Maxwell and Pascal), P100, V100, T4, MI25 and Vega Frontier Edition (repository
-baidu-research/DeepBench) for `rooftile dataset import --format csv`:
+"""DeepBench's convolutions and products, from Maxwell to Turing and Vega (repository baidu-research/DeepBench) for `rooftile dataset import
+--format csv`:
 
   scripts/corpora/deepbench.py FOLDER -o OUT      FOLDER holds conv.csv and gemm.csv, its spreadsheets flattened
 
@@ -18,19 +18,18 @@ import sys
 
 from exported_csv import Export, Refused, files, main, rows
 
-DEVICES = {"AMD_MI25": "MI25", "AMD_VegaFE": "Vega FE", "NV_M40": "M40", "NV_P100": "P100-PCIE-16GB", "NV_T4": "T4",
-           "NV_TitanX": "NVIDIA GeForce GTX TITAN X", "NV_TitanX_Pascal": "TITAN X (Pascal)", "NV_V100": "V100-SXM2-16GB"}
+DEVICES = {"TitanX": "GTX TITAN X", "V100": "V100-SXM2-16GB"}
 SHEETS = {"FP32": "fp32", "FP16 ip, Mixed math": "fp16", "Psuedo FP16": "fp16", "Mixed Precision": None}
 PHASES = {"fwd_ms": "forward", "bwd_input_ms": "backward", "bwd_filter_ms": "accumulate"}
 
 
 def what(row):
     """Device and dtype of a row; dtype None: int8."""
-    device = row["file"].removeprefix("DeepBench_").removesuffix(".xlsx")
+    device = row["file"].removeprefix("DeepBench_").removeprefix("NV_").removeprefix("AMD_").removesuffix(".xlsx")
     sheet = row["sheet"].removeprefix("Results").strip(" -")
-    if device not in DEVICES or sheet not in SHEETS:
+    if sheet not in SHEETS:
         raise Refused(f'"{row["file"]}", "{row["sheet"]}": no sheet that this converter knows')
-    return DEVICES[device], SHEETS[sheet], sheet
+    return DEVICES.get(device, device), SHEETS[sheet], sheet
 
 
 def conv_dims(row, padded):
@@ -56,7 +55,7 @@ def add_convolutions(export, path, group):
                 dims = conv_dims(row, sheet == "FP16 ip, Mixed math")
                 if int(row["c"]) != dims[1]:
                     export.flag("with channels padded to a multiple of 8")
-                export.sample("conv2d", dtype, export.device(device), dims, 1e3 * float(row[column]), group, ("queued",), phase)
+                export.sample("conv2d", dtype, device, dims, 1e3 * float(row[column]), group, ("queued",), phase)
 
 
 def add_products(export, path, group):
@@ -66,7 +65,7 @@ def add_products(export, path, group):
             export.drop("of the inference set, in int8")
         else:
             dims = (int(row["n"]), int(row["m"]), int(row["k"]))
-            export.sample("gemm", dtype, export.device(device), dims, 1e3 * float(row["ms"]), group, ("queued",))
+            export.sample("gemm", dtype, device, dims, 1e3 * float(row["ms"]), group, ("queued",))
 
 
 def convert(folder):

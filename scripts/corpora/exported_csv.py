@@ -1,15 +1,15 @@
 """Writes measurements as the CSV files that `rooftile dataset import --format csv FOLDER` reads (datasets/FORMAT.md, "As CSV").
 
-A converter names devices by a name or an alias of the catalogue (datasets/devices/*.json), adds samples by op and dims, says what it leaves
-out and why, and ends with write(). Samples of one call on one device with the same group are merged: their mean, and how many there were."""
+A converter names devices as its corpus does (catalogue.py finds them), adds samples by op and dims, says what it leaves out and why, and ends
+with write(). Samples of a device that the catalogue has not are left out. Samples of one call on one device with the same group are merged: their mean, and how many there were."""
 import csv
-import json
 import statistics
 import sys
 from collections import Counter, defaultdict
 from pathlib import Path
 
-CATALOGUE = Path(__file__).resolve().parents[2] / "datasets" / "devices"
+import catalogue
+
 TEXTS = ("name", "vendor", "architecture", "compute_capability")
 NOT_COLUMNS = ("aliases", "sources", "checked", "notes", "chip", "ecc_inline", "boost_typical")  # readers take the last from the catalogue
 DIMS = 14
@@ -57,17 +57,6 @@ class Export:
         self.dropped, self.flagged = Counter(), Counter()
         self.samples = defaultdict(list)  # key: latencies
 
-    def device(self, name):
-        """The catalogue's name of a device."""
-        if name in self.devices:
-            return name
-        for path in sorted(CATALOGUE.glob("*.json")):
-            description = json.loads(path.read_text(encoding="utf-8"))
-            if name == description["name"] or name in description.get("aliases", []):
-                self.devices[description["name"]] = description
-                return description["name"]
-        raise Refused(f'"{name}" is no device of {CATALOGUE}')
-
     def group(self, **attributes):
         """The number of the group with these attributes."""
         if attributes not in self.groups:
@@ -81,11 +70,15 @@ class Export:
         self.flagged[why] += 1
 
     def sample(self, op, dtype, device, dims, latency_us, group, flags=(), phase=""):
-        """One measured call; phase "": the op's own."""
-        if not latency_us > 0:
+        """One measured call; device: a name; phase "": the op's own."""
+        description = catalogue.find(device)
+        if description is None:
+            self.drop(catalogue.unknown(device))
+        elif not latency_us > 0:
             self.drop("without a time")
-            return
-        self.samples[op, dtype, phase, device, tuple(dims), group, " ".join(flags)].append(latency_us)
+        else:
+            self.devices[description["name"]] = description
+            self.samples[op, dtype, phase, description["name"], tuple(dims), group, " ".join(flags)].append(latency_us)
 
     def leave_out(self, ops):
         """Samples of these ops."""

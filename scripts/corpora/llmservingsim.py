@@ -13,7 +13,6 @@ import sys
 
 from exported_csv import Export, files, main, rows
 
-DEVICES = {"RTX3090": "RTX 3090", "A6000": "RTX A6000", "H100": "H100-SXM"}
 # hidden, heads, kv_heads, head_dim, inner, vocab: the models' config.json
 MODELS = {"Llama-3.1-8B": (4096, 32, 8, 128, 14336, 128256), "Llama-3.1-70B": (8192, 64, 8, 128, 28672, 128256)}
 CHAINS = ("input_layernorm", "post_layernorm", "final_layernorm", "rope", "act_fn")
@@ -57,10 +56,10 @@ def convert(folder):
     common = {"corpus": "llmservingsim", "latency_statistic": "median of 30, kernels by CUPTI"}
     group = export.group(**common, library="PyTorch, cuBLAS")
     for path in files(folder, "profiler/v0/perf_models/*/*/*/*/layers.csv"):
-        add_layers(export, path, export.device(DEVICES[path.parts[-5]]), group)
+        add_layers(export, path, path.parts[-5], group)
     attention = export.group(**common, library="FlashAttention-2", kernel_source="flash_attn")
     for path in files(folder, "profiler/v0/perf_models/*/*/*/*/attention.csv"):
-        add_attention(export, path, export.device(DEVICES[path.parts[-5]]), attention)
+        add_attention(export, path, path.parts[-5], attention)
     return export
 
 

@@ -9,19 +9,18 @@ another layout needs. F, B and W are our phases forward, backward and accumulate
   gfx90878      MI100 (120)          gfx90a68     MI210, which a die of the MI250 equals (104)
 bf16 on Vega, which has no unit for it, and a few int8 are left out, as are convolutions at more than four times the peak of the dtype: beyond
 Winograd's gain and the clock's."""
-import json
 import sys
-from pathlib import Path
 
-from exported_csv import CATALOGUE, Export, files, main, rows
+import catalogue
+from exported_csv import Export, files, main, rows
 
-DEVICES = {"gfx900_56": "vega-56", "gfx906_60": "mi50", "gfx90878": "mi100", "gfx90a68": "mi210"}
+DEVICES = {"gfx900_56": "Vega 56", "gfx906_60": "MI50", "gfx90878": "MI100", "gfx90a68": "MI210"}
 PHASES = {"F": "forward", "B": "backward", "W": "accumulate"}
 GAIN = 4  # over direct convolution's floating point operations
 
 
 def descriptions():
-    return {db: json.loads((Path(CATALOGUE) / f"{name}.json").read_text(encoding="utf-8")) for db, name in DEVICES.items()}
+    return {db: catalogue.find(name) for db, name in DEVICES.items()}
 
 
 def conv_dims(row):
@@ -55,7 +54,7 @@ def convert(folder):
         elif tflops(row) > GAIN * max(matrix or 0, vector or 0):
             export.drop(f"at more than {GAIN} times the peak")
         else:
-            export.sample("conv2d", dtype, export.device(board["name"]), dims, 1e3 * float(row["best_ms"]), group, ("queued",), PHASES[row["dir"]])
+            export.sample("conv2d", dtype, board["name"], dims, 1e3 * float(row["best_ms"]), group, ("queued",), PHASES[row["dir"]])
     return export
 
 

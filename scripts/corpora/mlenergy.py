@@ -25,8 +25,7 @@ import sys
 
 from runs_csv import Refused, Runs, main, rows
 
-DEVICES = {"NVIDIA A100-SXM4-40GB": "NVIDIA A100-SXM4-40GB", "NVIDIA H100 80GB HBM3": "NVIDIA H100 80GB HBM3"}
-LEGACY_DEVICES = {"A100": "NVIDIA A100-SXM4-40GB", "V100": "Tesla V100-PCIE-32GB"}
+LEGACY_DEVICES = {"A100": "A100-SXM4-40GB"}  # the page does not say which of the boards
 PROMPTS = {"chat": 128, "code": 150}
 LEGACY_PROMPT = 200
 MODELS = {"meta-llama-3.1-8b-instruct": "llama-3.1-8b", "meta-llama-3.1-70b-instruct": "llama-3.1-70b", "meta-llama-3.1-405b-instruct": "llama-3.1-405b",
@@ -61,7 +60,7 @@ def add_server(runs, path, task):
     prompt = PROMPTS[task]
     # Pipelines need a batch that their micro-batches share out.
     sequences = max(1, round(batch / pp)) * pp
-    runs.add(1e6 * seconds, measured={"energy_mj": 1e3 * joules, "power_w": joules / seconds / (tp * pp)}, device=DEVICES[run["GPU"]],
+    runs.add(1e6 * seconds, measured={"energy_mj": 1e3 * joules, "power_w": joules / seconds / (tp * pp)}, device=run["GPU"],
              model=model_of(run["Model"]), batch=sequences, sequence=round(prompt + output / 2), prompt=prompt, output=round(output),
              mode="decode", option=option(tp, pp), backend="vllm-0.5", software="vllm 0.5.4, cuda 12.4", run=task)
 
@@ -70,7 +69,7 @@ def add_legacy(runs, path):
     gpu, task = path.stem.removesuffix("_benchmark").split("_")
     for row in rows(path):
         joules, seconds = float(row["energy"]), float(row["latency"])
-        runs.add(1e6 * seconds, measured={"energy_mj": 1e3 * joules, "power_w": joules / seconds}, device=LEGACY_DEVICES[gpu],
+        runs.add(1e6 * seconds, measured={"energy_mj": 1e3 * joules, "power_w": joules / seconds}, device=LEGACY_DEVICES.get(gpu, gpu),
                  model=legacy_model_of(row["model"]), batch=1, sequence=LEGACY_PROMPT, output=round(float(row["response_length"])),
                  mode="generation", dtype="fp16", runtime="eager-math", backend="transformers", software="pytorch 2.0.1, fastchat", run=f"{task} {row['model']}")
 

@@ -17,11 +17,9 @@ import statistics
 import sys
 from collections import defaultdict
 
+import catalogue
 from runs_csv import Refused, Runs, listed, main, rows
 
-DEVICES = {"A100": "NVIDIA A100-SXM4-80GB", "A40": "NVIDIA A40", "H100": "NVIDIA H100 80GB HBM3", "H200": "NVIDIA H200",
-           "RTX_A6000": "NVIDIA RTX A6000"}
-ATTENTION = {"A100": "fa2", "A40": "fa2", "H100": "fa3", "H200": "fa3", "RTX_A6000": "fa2"}
 FORECASTS = ("pipeweave", "neusight", "habitat", "linear", "roofline")
 PHASES = {"prefill": "inf", "decode": "dec", "total": "gen"}  # of a comparison's column: as evaluate names the run
 
@@ -49,9 +47,10 @@ def parts(name):
     return model, workload
 
 
-def steps_of(folder, where, tp, name):
+def steps_of(folder, device, tp, name):
     """Lengths of the requests, contexts before the middle decode step, and tokens made of each request."""
-    path = folder / "workload" / f"{'_'.join(parts(name))}_{ATTENTION[where]}_tp{tp}_pp1.json"
+    attention = "fa3" if catalogue.major(device) == catalogue.HOPPER else "fa2"
+    path = folder / "workload" / f"{'_'.join(parts(name))}_{attention}_tp{tp}_pp1.json"
     with open(path, encoding="utf-8") as file:
         steps = json.load(file)["iterations"]
     decode = [step for step in steps if step["phase"] == "decode"]
@@ -63,11 +62,11 @@ def median(records, key):
     return 1e6 * statistics.median(r[key] for r in records if r["iteration"] > 0)
 
 
-def shape(folder, where, tp, name):
+def shape(folder, device, tp, name):
     """What the rows of a run say beside their times: by phase."""
-    lengths, contexts, made = steps_of(folder, where, tp, name)
+    lengths, contexts, made = steps_of(folder, device, tp, name)
     batch = len(lengths)
-    common = {"device": DEVICES[where], "model": parts(name)[0].lower(), "batch": batch,
+    common = {"device": device["name"], "model": parts(name)[0].lower(), "batch": batch,
               "option": f"tp{tp}" if tp > 1 else "", "backend": "sglang", "run": name}
     prompt, context = -(-sum(lengths) // batch), -(-sum(contexts) // batch)
     return {"prefill": {**common, "mode": "inference", "sequence": prompt, "lengths": listed(lengths)},
@@ -78,10 +77,10 @@ def shape(folder, where, tp, name):
 def convert(folder):
     runs = Runs("pipeweave")
     for (where, tp, name), records in sorted(measured(folder).items()):
-        if where not in DEVICES:
-            runs.drop(f"on {where}, which this converter has no name for")
+        device = runs.device(where)
+        if device is None:
             continue
-        phases = shape(folder, where, tp, name)
+        phases = shape(folder, device, tp, name)
         if records[0]["batch_size"] != phases["total"]["batch"] or records[0]["output_len"] != phases["total"]["output"]:
             runs.drop("another batch or output than its workload/*.json has")
             continue
@@ -101,9 +100,10 @@ def published(folder, out):
     table = defaultdict(dict)  # device, workload: forecast by name
     for name in FORECASTS:
         for row in rows(folder / "e2e" / f"{name}_comparison.csv"):
-            if row["Hardware"] not in DEVICES:
+            device = catalogue.find(row["Hardware"])
+            if device is None:
                 continue
-            phases = shape(folder, row["Hardware"], int(row["TP"]), f"{row['Model']}-{row['Workload']}")
+            phases = shape(folder, device, int(row["TP"]), f"{row['Model']}-{row['Workload']}")
             for phase in PHASES:
                 forecast = float(row[f"pred_{phase}_ms"])
                 table[phases[phase]["device"], title(phase, phases[phase])][name] = repr(forecast) if forecast > 0 else ""

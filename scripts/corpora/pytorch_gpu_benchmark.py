@@ -4,20 +4,21 @@
   scripts/corpora/pytorch_gpu_benchmark.py FOLDER -o OUT.csv      FOLDER holds results/*/*_benchmark.csv
 
 A file is a session: a column a model, a row a repeat in ms; the median is kept. Batch 12 of 224 x 224, eager PyTorch of 2019 to 2021 with
-cuDNN's choice by trial, fp32 or everything in fp16; GPUs by the names that PyTorch gives them. The times hold the copy of the input out of pageable memory; training is forward, loss and
+cuDNN's choice by trial, fp32 (which is TF32 from Ampere on) or everything in fp16. The times hold the copy of the input out of pageable memory; training is forward, loss and
 backward, without an optimiser (benchmark_models.py there). The same GPU was measured in several sessions, in servers of their own: each keeps
 its runs, named in `run`, and its `host`. What an older script wrote (20 repeats) is kept as the same thing. dgx.csv names no model: left out."""
 import re
 import statistics
 import sys
 
+import catalogue
 from runs_csv import Refused, Runs, main, rows
 
 # What a session's server is called in rooftile's table of hosts; of others the mean of these.
 HOSTS = {"2080TI": "pgb-2080ti", "2080TI(1)": "pgb-2080ti-1", "2080TI(2)": "pgb-2080ti-1", "2080ti(2)": "pgb-2080ti-2",
          "TitanRTX": "pgb-titanrtx", "TitanV": "pgb-titanv"}
 UNKNOWN_HOST = "pytorch-2020"
-DTYPES = {"float": "fp32", "single": "fp32", "half": "fp16"}
+PRECISIONS = ("float", "single", "half")
 MODES = {"inference": "inference", "train": "training", "training": "training"}
 NAME = re.compile(r"(?P<device>.*?)_(?:(?P<gpus>\d+)_gpus__)?(?P<precision>[a-z]+)_model_(?P<mode>[a-z]+)_benchmark(?P<again>\(\d+\))?\.csv")
 
@@ -39,15 +40,18 @@ def runtime(folder):
 
 def add_file(runs, path):
     named = NAME.fullmatch(path.name)
-    if not named or named["precision"] not in DTYPES or named["gpus"] not in (None, "1"):
+    if not named or named["precision"] not in PRECISIONS or named["gpus"] not in (None, "1"):
         runs.drop(f"{path.name}: names no model, another precision or several GPUs")
+        return
+    device = runs.device(named["device"])
+    if device is None:
         return
     run = path.parent.name + (named["again"] or "")
     repeats = list(rows(path))
     for model in repeats[0]:
         times = [float(repeat[model]) for repeat in repeats]
-        runs.add(1e3 * statistics.median(times), device=named["device"], model=model, batch=12, mode=MODES[named["mode"]],
-                 dtype=DTYPES[named["precision"]], runtime=runtime(path.parent), image=224, layout="nchw", input="pageable", optimizer="none",
+        runs.add(1e3 * statistics.median(times), device=device["name"], model=model, batch=12, mode=MODES[named["mode"]],
+                 dtype="fp16" if named["precision"] == "half" else catalogue.fp32_dtype(device), runtime=runtime(path.parent), image=224, layout="nchw", input="pageable", optimizer="none",
                  host=HOSTS.get(run, UNKNOWN_HOST), software=software(path.parent), run=run)
 
 

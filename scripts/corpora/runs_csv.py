@@ -1,12 +1,14 @@
 """Writes measured runs of whole models as the CSV that `rooftile dataset import --format workloads FILE` reads (datasets/FORMAT.md).
 
-A converter adds rows and says what it leaves out and why. Runs that agree in everything that was not measured are repeats: medians of their time,
+A converter adds rows, with devices as its corpus names them (catalogue.py finds them), and says what it leaves out and why. Runs that agree in everything that was not measured are repeats: medians of their time,
 memory, energy and power are kept."""
 import csv
 import statistics
 import sys
 from collections import Counter, defaultdict
 from pathlib import Path
+
+import catalogue
 
 COLUMNS = ("device", "model", "batch", "sequence", "mode", "dtype", "option", "end_to_end_us", "runtime", "backend", "lengths", "contexts",
            "output", "prompt", "fabric", "quant", "kv_cache", "image", "layout", "autocast", "input", "optimizer", "host", "software",
@@ -45,9 +47,21 @@ class Runs:
     def note(self, what):
         self.noted[what] += 1
 
+    def device(self, name):
+        """The description of a device; None: the catalogue has none of that name, and a row is left out."""
+        description = catalogue.find(name)
+        if description is None:
+            self.drop(catalogue.unknown(name))
+        return description
+
     def _row(self, row):
-        row = {"dtype": "bf16", "runtime": "serving", "corpus": self.corpus, **row}
-        return tuple(str(row.get(name, "")) for name in COLUMNS)
+        """None: of no device of the catalogue. A device may be a part of one, NAME:SLICE."""
+        name, *part = row["device"].split(":")
+        description = self.device(name)
+        if description is None:
+            return None
+        row = {"dtype": "bf16", "runtime": "serving", "corpus": self.corpus, **row, "device": ":".join([description["name"], *part])}
+        return tuple(str(row.get(column, "")) for column in COLUMNS)
 
     def add(self, time_us, measured=None, **row):
         """One measured run; `row` has columns by name, `measured` what was measured beside the time, by names of MEASURED."""
@@ -55,13 +69,17 @@ class Runs:
             self.drop("no time above 0")
             return
         key = self._row(row)
+        if key is None:
+            return
         self.times[key].append(time_us)
         if measured:
             self.measured[key].append(measured)
 
     def add_out_of_memory(self, **row):
         """A run that did not fit."""
-        self.out_of_memory.add(self._row(row))
+        key = self._row(row)
+        if key is not None:
+            self.out_of_memory.add(key)
 
     def _cells(self, row):
         at = COLUMNS.index("end_to_end_us")

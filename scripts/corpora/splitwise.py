@@ -14,20 +14,18 @@ import sys
 
 from runs_csv import Refused, Runs, main, rows
 
-DEVICES = {"a100-80gb": "NVIDIA A100-SXM4-80GB", "h100-80gb": "NVIDIA H100 80GB HBM3"}
-BOARD_W = {"a100-80gb": 400, "h100-80gb": 700}
 LONGEST_PROMPT_WITH_POWER = 1024
 MODELS = {"llama2-70b": "llama-2-70b", "bloom-176b": "bloom-176b"}
 
 
-def add_request(runs, row, columns):
+def add_request(runs, row, board_w, columns):
     prompt, share, gpus = int(row["prompt_size"]), float(row["average_power"]), int(row["tensor_parallel"])
     if not share > 0:
         return
     if prompt > LONGEST_PROMPT_WITH_POWER:
         runs.note("mean power of a long prompt's request, which holds idle time: left out")
         return
-    watts, milliseconds = share * BOARD_W[row["hardware"]], float(row["e2e_time"])
+    watts, milliseconds = share * board_w, float(row["e2e_time"])
     runs.add(1e3 * milliseconds, measured={"energy_mj": watts * gpus * milliseconds, "power_w": watts}, mode="generation", sequence=prompt,
              output=int(row["token_size"]), **columns)
 
@@ -39,11 +37,14 @@ def convert(folder):
         raise Refused(f"{folder}: holds no data/perf_model.csv; name the corpus' own folder")
     for row in rows(path):
         prompt, batch, tokens, tp = (int(row[key]) for key in ("prompt_size", "batch_size", "token_size", "tensor_parallel"))
-        common = {"device": DEVICES[row["hardware"]], "model": MODELS[row["model"]], "batch": batch, "dtype": "fp16",
+        device = runs.device(row["hardware"])
+        if device is None:
+            continue
+        common = {"device": device["name"], "model": MODELS[row["model"]], "batch": batch, "dtype": "fp16",
                   "option": f"tp{tp}" if tp > 1 else "", "backend": "vllm-2023"}
         runs.add(1e3 * float(row["prompt_time"]), mode="inference", sequence=prompt, **common)
         runs.add(1e3 * float(row["token_time"]), mode="decode", sequence=prompt + (tokens - 1) // 2, **common)
-        add_request(runs, row, common)
+        add_request(runs, row, device["power_w"], common)
     return runs
 
 

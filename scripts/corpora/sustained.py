@@ -18,7 +18,8 @@ Left out:
 Boards whose memory was exchanged for a larger one (MODIFIED) count as the vendor's, whose products they do."""
 import sys
 
-from exported_csv import Export, Refused, files, main, rows
+import catalogue
+from exported_csv import Export, files, main, rows
 
 SIDE = 8192
 MODIFIED = {"NVIDIA GeForce RTX 4090 48GB": "NVIDIA GeForce RTX 4090", "NVIDIA GeForce RTX 2080 Ti 22GB": "NVIDIA GeForce RTX 2080 Ti"}
@@ -29,16 +30,14 @@ BEYOND, BEHIND = 1.25, 0.75
 
 
 def board(export, name):
-    """The catalogue's name of a row's board; None where the row is left out."""
+    """The description of a row's board; None where the row is left out."""
     if name.endswith("*OC"):
         export.drop("overclocked")
         return None
-    try:
-        found = export.device(MODIFIED.get(name, RENAMED.get(name, name)))
-    except Refused:
-        export.drop(f"{name}: no board of the catalogue")
-        return None
-    if name in MODIFIED:
+    found = catalogue.find(MODIFIED.get(name, RENAMED.get(name, name)))
+    if found is None:
+        export.drop(catalogue.unknown(name))
+    elif name in MODIFIED:
         export.flag("of a board with more memory than its vendor gave it")
     return found
 
@@ -56,20 +55,20 @@ def design(description):
 
 
 def rates(export, folder):
-    """Device, dtype and TFLOP/s of all that may be kept."""
+    """Description, dtype and TFLOP/s of all that may be kept."""
     for row in rows(files(folder, "peaks.csv")[0]):
         device = board(export, row["device"])
         for dtype in PEAKS if device else ():
             text = row[f"{dtype}_tflops"]
             if text in ("", "N/A"):
                 continue
-            ceiling = peak(export.devices[device], dtype)
+            ceiling = peak(device, dtype)
             if ceiling is None:
                 export.drop(f"{dtype} without units for it")
             elif dtype == "fp16" and float(text) < 0.5 * float(row["fp32_tflops"]):
                 export.drop("fp16 at less than half of fp32")
             elif float(text) > BEYOND * ceiling:
-                export.drop(f"{dtype} of {device}: {text} TFLOP/s, more than {BEYOND:g} of its peak of {ceiling:g}")
+                export.drop(f"{dtype} of {device['name']}: {text} TFLOP/s, more than {BEYOND:g} of its peak of {ceiling:g}")
             else:
                 yield device, dtype, float(text)
 
@@ -78,14 +77,14 @@ def convert(folder):
     export = Export("repository zzc0721/torch-performance-test-data", "none stated")
     table, best = list(rates(export, folder)), {}
     for device, dtype, rate in table:
-        best[device, dtype] = max(rate, best.get((device, dtype), 0))
+        best[device["name"], dtype] = max(rate, best.get((device["name"], dtype), 0))
     for device, dtype, rate in table:
-        if rate < BEHIND * best[device, dtype]:
-            export.drop(f"{dtype} of {device}: {rate:g} TFLOP/s, less than {BEHIND:g} of another's {best[device, dtype]:g}")
+        if rate < BEHIND * (most := best[device["name"], dtype]):
+            export.drop(f"{dtype} of {device['name']}: {rate:g} TFLOP/s, less than {BEHIND:g} of another's {most:g}")
         else:
-            group = export.group(corpus="sustained", design=design(export.devices[device]), latency_statistic="of the best rate over squares",
+            group = export.group(corpus="sustained", design=design(device), latency_statistic="of the best rate over squares",
                                  library="PyTorch, torch.mm")
-            export.sample("gemm", dtype, device, (SIDE,) * 3, 2 * SIDE**3 / (1e6 * rate), group, ("queued",))
+            export.sample("gemm", dtype, device["name"], (SIDE,) * 3, 2 * SIDE**3 / (1e6 * rate), group, ("queued",))
     return export
 
 

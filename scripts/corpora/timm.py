@@ -3,7 +3,7 @@
 
   scripts/corpora/timm.py FOLDER -o OUT.csv      FOLDER holds results/benchmark-*.csv
 
-A row is a model at an image's side and a batch: ms of a step, inference or training, in fp16 autocast. A file's name says the layout, the
+A row is a model at an image's side and a batch: ms of a step, inference or training, in autocast (amp: fp16; amp_bf16) or all in bf16. A file's name says the layout, the
 versions of PyTorch and CUDA, the GPU, and `dynamo` where torch.compile made it. The batch lies on the GPU before the step (benchmark.py
 there); training steps SGD with momentum. Weights' tags (`resnet50.a1_in1k`) do not change a time and are cut off. Models are
 `timm/NAME`: where torchvision has another network of that name, timm's is meant."""
@@ -13,7 +13,7 @@ import sys
 from runs_csv import Runs, main, rows
 
 MODES = {"infer": "inference", "train": "training"}
-NAME = re.compile(r"benchmark-(?P<mode>infer|train)-amp-(?P<layout>nchw|nhwc)-pt(?P<pytorch>\d+)-cu(?P<cuda>\d+)-(?:rtx)?(?P<gpu>[a-z0-9]+)"
+NAME = re.compile(r"benchmark-(?P<mode>infer|train)-(?P<precision>amp|amp_bf16|bf16)-(?P<layout>nchw|nhwc)-pt(?P<pytorch>\d+)-cu(?P<cuda>\d+)-(?:rtx)?(?P<gpu>[a-z0-9]+)"
                   r"(?P<dynamo>-dynamo)?\.csv")
 
 
@@ -32,9 +32,8 @@ def runtime(named):
 
 
 def add_file(runs, path, named):
-    gpu = named["gpu"].upper()
-    device = f"GeForce RTX {gpu}" if gpu[0].isdigit() else gpu
-    common = {"device": device, "mode": MODES[named["mode"]], "dtype": "fp16", "autocast": 1, "layout": named["layout"], "input": "none",
+    common = {"device": named["gpu"], "mode": MODES[named["mode"]], "dtype": "fp16" if named["precision"] == "amp" else "bf16",
+              "autocast": 1 if named["precision"].startswith("amp") else "", "layout": named["layout"], "input": "none",
               "runtime": runtime(named), "optimizer": "sgd" if named["mode"] == "train" else "none",
               "software": f"pytorch {pytorch(named['pytorch'])}, cuda {dotted(named['cuda'], 2)}"}
     for row in rows(path):

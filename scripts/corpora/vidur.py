@@ -11,7 +11,6 @@ import sys
 
 from exported_csv import Export, files, main, rows
 
-DEVICES = {"a100": "A100-SXM4-80GB", "a40": "A40", "h100": "H100-SXM"}
 QUEUED, SCALAR = ("queued",), ("queued", "scalar_loads")
 
 
@@ -75,10 +74,10 @@ def convert(folder):
     common = {"corpus": "vidur", "latency_statistic": "mean of passes, kernels by CUPTI to 1 us"}
     group = export.group(**common, library="sarathi-serve's kernels, PyTorch, cuBLAS")
     for path in files(folder, "data/profiling/compute/*/*/*/mlp.csv"):
-        add_layers(export, path, export.device(DEVICES[path.parts[-4]]), group)
+        add_layers(export, path, path.parts[-4], group)
     attention = export.group(**common, library="FlashAttention-2", kernel_source="flash_attn")
     for path in folder.glob("data/profiling/attention_history/*/attention.csv"):
-        add_attention(export, path, export.device(DEVICES[path.parts[-2]]), attention)
+        add_attention(export, path, path.parts[-2], attention)
     return export
 
 

@@ -5,8 +5,8 @@
 
 A row is one epoch's time and mean power at a batch and a power limit; a step is an epoch's time over its batches, the last one
 partial. Times hold the data loader: 4 workers (examples/cifar100/train.py, examples/imagenet/train.py), none (examples/capriccio/train.py), so
-that small batches wait for the host: at 8 images a V100 takes 40 W. All scripts train in fp32, without autocast; none of these GPUs has TF32.
-The limits end at 250 W (P100, V100: the PCIe boards; SXM2 has 300) and 260 W (Quadro RTX 6000).
+that small batches wait for the host: at 8 images a V100 takes 40 W. All scripts train in fp32, without autocast, with PyTorch 1.10, whose TF32 is on: an A40's products run in it.
+The limits end at 250 W (P100, V100: the PCIe boards; SXM2 has 300), 260 W (Quadro RTX 6000) and 300 W (A40).
 
 squad: BERT-base for questions, 88,524 windows of 384 tokens, as transformers' run_qa makes them of SQuAD 1.1 (its defaults: 384 tokens, 128 of
 them shared); version 2 has 131,754, which would be above the V100's peak. sentiment140: BERT-base for sequences, 1,600,000 tweets, padded
@@ -19,10 +19,11 @@ ones beside each of 994,169) have no model here: they say how power and time go 
 import math
 import sys
 
+import catalogue
 from runs_csv import Refused, Runs, main, rows
 
 TRACE = "examples/research_reproducibility/zeus_nsdi23/trace"
-DEVICES = {"p100": "Tesla P100-PCIE-16GB", "v100": "Tesla V100-PCIE-32GB", "rtx6000": "Quadro RTX 6000"}
+DEVICES = {"rtx6000": "Quadro RTX 6000"}  # there are three RTX 6000
 # By data set: samples of an epoch, and columns of its model.
 TRAINED = {
     "squad": (88524, {"model": "bert-base-qa", "sequence": 384, "runtime": "eager-math"}),
@@ -35,11 +36,14 @@ TRAINED = {
 
 
 def add_row(runs, gpu, row):
+    device = runs.device(DEVICES.get(gpu, gpu))
+    if device is None:
+        return
     samples, columns = TRAINED[row["dataset"]]
     batch, watts = int(row["batch_size"]), float(row["average_power"])
     seconds = float(row["time_per_epoch"]) / math.ceil(samples / batch)
-    runs.add(1e6 * seconds, measured={"energy_mj": 1e3 * watts * seconds, "power_w": watts}, device=DEVICES[gpu], batch=batch,
-             mode="training", dtype="fp32", optimizer="adamw", backend="pytorch", run=row["optimizer"], power_limit_w=int(row["power_limit"]),
+    runs.add(1e6 * seconds, measured={"energy_mj": 1e3 * watts * seconds, "power_w": watts}, device=device["name"], batch=batch,
+             mode="training", dtype=catalogue.fp32_dtype(device), optimizer="adamw", backend="pytorch", run=row["optimizer"], power_limit_w=int(row["power_limit"]),
              software="pytorch, with its data loader", **columns)
 
 
@@ -51,10 +55,7 @@ def convert(folder):
     for path in paths:
         gpu = path.stem.removeprefix("summary_power_")
         for row in rows(path):
-            if gpu in DEVICES:
-                add_row(runs, gpu, row)
-            else:
-                runs.drop(f"of a GPU that this script does not know: {gpu}")
+            add_row(runs, gpu, row)
     return runs
 
 

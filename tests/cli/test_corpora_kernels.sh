@@ -93,7 +93,12 @@ for pair in "a100", "h100":  # the same file twice
     table(f"links/data/profiling/network/{pair}_pairwise_nvlink/send_recv.csv", messages("send_recv", [(2, 2, 2048, 0.004)]))
 table("links/data/profiling/network/a40_pairwise_nvlink/send_recv.csv", messages("send_recv", [(2, 2, 2048, 0.003)]))
 
-table("fp8/dataset/gemm_fp8_test.csv", [{"M": 4, "N": 576, "K": 256, "avg_duration": 5.5, "hardware": "NVIDIA H200"}])
+table("links/data/profiling/network/RTX 6000 Ada/all_reduce.csv", messages("all_reduce", [(2, 2, 2048, 0.02)]))
+table("links/data/profiling/network/B9000/all_reduce.csv", messages("all_reduce", [(2, 2, 2048, 0.021)]))
+
+product = {"M": 4, "N": 576, "K": 256, "avg_duration": 5.5, "hardware": "NVIDIA H200"}
+table("fp8/dataset/gemm_fp8_test.csv", [product])
+table("fp8/dataset/gemm_fp8_train.csv", [{**product, "M": 8, "hardware": "NVIDIA H800"}, {**product, "hardware": "NVIDIA B9000"}])
 EOF
 import_of vidur synthetic
 samples() { cut -d, -f"$2" "$1.out/samples.csv" | sort; }
@@ -112,9 +117,11 @@ holds vidur_left_out "left out: 1 times an addition of three tensors" vidur.txt
 holds vidur_corpus "corpus,vidur" vidur.out/groups.csv
 
 import_of collectives links
-is links_ops "$(samples collectives 1 | uniq -c | awk '{print $2 $1}' | tr '\n' ' ')" "all_reduce2 op1 send_receive1 "
-holds links_dims "all_reduce,fp16,forward,none,NVIDIA A100-SXM4-80GB,0,2,1024,0,0," collectives.out/samples.csv
-holds links_fabric "send_receive,fp16,forward,none,NVIDIA A40,1,2,1024,6,0," collectives.out/samples.csv
+is links_ops "$(samples collectives 1 | uniq -c | awk '{print $2 $1}' | tr '\n' ' ')" "all_reduce3 op1 send_receive1 "
+holds links_dims "all_reduce,fp16,forward,none,NVIDIA A100-SXM4-80GB,2,2,1024,0,0," collectives.out/samples.csv
+holds links_fabric "send_receive,fp16,forward,none,NVIDIA A40,3,2,1024,6,0," collectives.out/samples.csv
+holds links_by_name "all_reduce,fp16,forward,none,NVIDIA RTX 6000 Ada Generation,1,2,1024,0,0," collectives.out/samples.csv
+holds links_unknown "left out: 1 times B9000: no board of the catalogue" collectives.txt
 holds links_waited "left out: 1 times waited for another rank" collectives.txt
 holds links_network "left out: 1 times over the network" collectives.txt
 holds links_twice "left out: 2 times the same file under two GPUs" collectives.txt
@@ -127,6 +134,8 @@ holds sim_chains "left out: 1 times a norm, rotary embedding or activation" llms
 holds sim_decode "left out: 1 times decoding whose keys are not split" llmservingsim.txt
 
 import_of pipeweave_gemm fp8
+holds fp8_both_files "gemm,fp8_block,forward,none,NVIDIA H800,0,8,576,256," pipeweave_gemm.out/samples.csv
+holds fp8_unknown "left out: 1 times NVIDIA B9000: no board of the catalogue" pipeweave_gemm.txt
 holds fp8_rows "gemm,fp8_block,forward,none,NVIDIA H200,0,4,576,256," pipeweave_gemm.out/samples.csv
 
 # ---- deepbench: names of sheets and columns, swapped axes, padded channels, int8 ----

@@ -19,14 +19,20 @@ cifar100,shufflenetv2,1000,adam,250,10,190
 cifar100,shufflenetv2,1000,adadelta,250,11,190
 END
 sed 's/,250,/,300,/' $trace/summary_power_v100.csv >$trace/summary_power_b9000.csv
+printf '%s\n' dataset,network,batch_size,optimizer,power_limit,time_per_epoch,average_power imagenet,resnet50,256,adadelta,300,5005,200 \
+    >$trace/summary_power_a40.csv
 succeeds zeus python3 "$scripts/zeus.py" zeus -o zeus.csv
 cp stdout zeus.txt
+is "TF32 is on, where there is one" "$(cells device zeus.csv | cut -d '|' -f 1-2) $(cells dtype zeus.csv | cut -d '|' -f 1-2)" \
+    "NVIDIA A40|Tesla V100-PCIE-32GB tf32|fp32"
+rm $trace/summary_power_a40.csv
+succeeds "the V100's alone" python3 "$scripts/zeus.py" zeus -o zeus.csv
 is "a step of each epoch" "$(cells end_to_end_us zeus.csv)" "200000|1000000|2000000|1000000|220000|200000"
 is "models, and those that there is no graph of" "$(cells model zeus.csv | cut -d '|' -f 1-5)" "bert-base-classifier|bert-base-qa|resnet50|resnet50|zeus/shufflenetv2"
 is "the limit tells runs apart" "$(cells power_limit_w zeus.csv)" "250|250|100|250|250|250"
 is "mean power" "$(cells power_w zeus.csv)" "220|225|90|200|190|190"
 is "energy of a step, mJ" "$(cells energy_mj zeus.csv)" "44000|225000|180000|200000|41800|38000"
-holds "other GPUs are counted" "left out: 6 rows, of a GPU that this script does not know: b9000" zeus.txt
+holds "other GPUs are counted" "left out: 6 rows, b9000: no board of the catalogue" zeus.txt
 fails_saying "holds no examples/research_reproducibility/zeus_nsdi23/trace/summary_power_*.csv" python3 "$scripts/zeus.py" zeus/examples -o none.csv
 succeeds "it is imported" "$ROOFTILE" dataset import -f workloads zeus.csv -o zeus.h5 --strict
 succeeds "it is valid" "$ROOFTILE" dataset validate zeus.h5

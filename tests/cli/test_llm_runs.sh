@@ -41,6 +41,13 @@ is "lengths of a prefill" "$(cells lengths pipeweave_runs.csv | cut -d '|' -f 1-
 is "contexts of the middle step" "$(cells contexts pipeweave_runs.csv | cut -d '|' -f 1-3)" "||101,301"
 is "tokens made" "$(cells output pipeweave_runs.csv | cut -d '|' -f 1-3)" "3||"
 is "GPUs" "$(cells option pipeweave_runs.csv)" "|||tp2|tp2|tp2"
+cp pipeweave/workload/Qwen2.5-14B_arxiv_8_fa{2,3}_tp1_pp1.json
+for gpu in H800 RTX_6000_Ada B9000; do cp pipeweave/e2e/real/e2e_A40.jsonl pipeweave/e2e/real/e2e_$gpu.jsonl; done
+succeeds "other GPUs, by the catalogue" python3 "$scripts/pipeweave_runs.py" pipeweave -o more.csv
+is "FlashAttention 3 on Hopper, 2 on the others" "$(cells device more.csv | tr '|' '\n' | uniq -c | sed 's/^ *//' | tr '\n' '|')" \
+    "6 NVIDIA A40|3 NVIDIA H800|3 NVIDIA RTX 6000 Ada Generation|"
+holds "those that it has not are named" "left out: 1 rows, B9000: no board of the catalogue" stdout
+rm pipeweave/e2e/real/e2e_{H800,RTX_6000_Ada,B9000}.jsonl
 is "a forecast of 0 is none" "$(cells roofline_ms published.csv)" "|550.0|484.0"
 succeeds "their forecasts beside" "$ROOFTILE" evaluate -p roofline --workloads pipeweave_runs.h5 --compare published.csv --by backend --by batch --by batch,gpu --json
 cp stdout report.json
@@ -142,7 +149,10 @@ Nvidia H100 GPU,4,llama.cpp,meta-llama/Meta-Llama-3-8B,256,16,4,128
 Nvidia H100 GPU,1,TensorRT-LLM,Qwen/Qwen2-7B,2048,1,0.08,51200
 AMD MI250 GPU,2,vLLM,meta-llama/Llama-2-7b-hf,128,16,4,1024
 END
+printf '%s\n' 'Hardware,Num of Hardware,Framework,Model,Input Output Length,Batch Size,Latency,Throughput,avg_power' \
+    'Nvidia A100 GPU,1,vLLM,meta-llama/Llama-2-7b-hf,128,16,2,2048,250000' >bench/power_results.csv
 import_of llm_inference_bench bench
+is "power, where it was measured" "$(cells power_w llm_inference_bench.csv)|$(cells energy_mj llm_inference_bench.csv)" "|250||||500000||"
 holds "a throughput of something else" "left out: 1 rows, whose throughput is not that of its latency" llm_inference_bench.txt
 is "whole batches" "$(cells mode llm_inference_bench.csv)|$(cells output llm_inference_bench.csv)" "generation|generation|generation|generation|128|128|256|2048"
 is "layers of llama.cpp" "$(cells option llm_inference_bench.csv)" "tp4||pp4_1|"

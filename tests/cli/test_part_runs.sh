@@ -4,6 +4,7 @@ command -v python3 >/dev/null || skip_all part_runs "no python3"
 export PYTHONDONTWRITEBYTECODE=1
 scripts="$ROOFTILE_SOURCE/scripts/corpora"
 shared="$ROOFTILE_SOURCE/../shared"
+a100="NVIDIA A100-SXM4-40GB"
 cd "$work"
 
 # ---- MIGProfiler: a run in three files, another measurement of it, rows of zeros ----
@@ -28,7 +29,7 @@ Unnamed: 0,$header
 END
 succeeds migprofiler python3 "$scripts/migprofiler.py" mig -o mig.csv
 cp stdout mig.txt
-is "slices" "$(cells device mig.csv)" "A100-40:1g.5gb|A100-40:2g.10gb|A100-40:2g.10gb|A100-40:1g.5gb"
+is "slices" "$(cells device mig.csv)" "$a100:1g.5gb|$a100:2g.10gb|$a100:2g.10gb|$a100:1g.5gb"
 is "models" "$(cells model mig.csv)" "bert-base-multilingual-cased|resnet50|resnet50|resnet50"
 is "each run once, the median of its measurements" "$(cells end_to_end_us mig.csv)" "53000|87180|159410|"
 is "memory with it" "$(cells memory_used_mib mig.csv)" "2355.5|3497|4989|"
@@ -85,7 +86,7 @@ slice,model,batch,steps,median_s,p10_s,p90_s
 END
 succeeds miso python3 "$scripts/miso.py" miso -o miso.csv
 is "scripts are models" "$(cells model miso.csv)|$(cells sequence miso.csv)|$(cells image miso.csv)" "miso/cyclegan|bert-base-cased|resnet50||512||||32"
-is "median steps" "$(cells end_to_end_us miso.csv)|$(cells device miso.csv)" "597500|121300|28300|A100-40:1g.5gb|A100-40:2g.10gb|A100-40:7g.40gb"
+is "median steps" "$(cells end_to_end_us miso.csv)|$(cells device miso.csv)" "597500|121300|28300|$a100:1g.5gb|$a100:2g.10gb|$a100:7g.40gb"
 succeeds "slices are devices" "$ROOFTILE" dataset import -f workloads miso.csv -o miso.h5 --strict
 succeeds "runs on slices" "$ROOFTILE" evaluate -p roofline --workloads miso.h5
 holds "of models that are known" "NVIDIA A100-SXM4-40GB:2g.10gb" stdout

@@ -36,10 +36,13 @@ mkdir "$results/other"
 cp "$results/TitanRTX/TITAN RTX_1_gpus__half_model_train_benchmark.csv" "$results/other/GeForce GTX 1080 Ti_half_model_train_benchmark.csv"
 cp "$results/TitanRTX/TITAN RTX_1_gpus__half_model_train_benchmark.csv" "$results/other/Some GPU_half_model_train_benchmark.csv"
 succeeds "other GPUs" python3 "$scripts/pytorch_gpu_benchmark.py" pytorch -o other.csv
+holds "the others are left out by name" "left out: 1 rows, Some GPU: no board of the catalogue" stdout
 is "in a server unknown" "$(cells host other.csv | cut -d '|' -f 1)" "pytorch-2020"
 succeeds "the catalogue says which there are" "$ROOFTILE" dataset import -f workloads other.csv -o other.h5
 holds "by name" "NVIDIA GeForce GTX 1080 Ti" stdout
-holds "the others are refused by name" "unknown GPU \"Some GPU\"" stdout
+cp "$results/TitanRTX/TITAN RTX_1_gpus__half_model_train_benchmark.csv" "$results/other/NVIDIA A100_1_gpus__float_model_train_benchmark.csv"
+succeeds "a GPU with TF32" python3 "$scripts/pytorch_gpu_benchmark.py" pytorch -o other.csv
+is "multiplies in it" "$(grep -c 'A100.*,tf32,' other.csv)" 1
 
 # ---- timm: columns in three orders, tags, an unfinished row ----
 mkdir -p timm/results
@@ -56,6 +59,10 @@ cat >timm/results/benchmark-train-amp-nchw-pt112-cu113-rtx3090.csv <<'END'
 model,train_samples_per_sec,train_step_time,train_batch_size,train_img_size,param_count
 resnet50,500,1024,512,224,25.56
 END
+cp timm/results/benchmark-infer-amp-nhwc-pt113-cu117-rtx3090.csv timm/results/benchmark-infer-amp_bf16-nchw-pt291-cu130-pro6000maxq.csv
+succeeds "in bf16, on a board of another name" python3 "$scripts/timm.py" timm -o timm.csv
+is "as the catalogue has it" "$(grep -c 'NVIDIA RTX PRO 6000 Blackwell Max-Q Workstation Edition,timm/resnet50,1024,.*,bf16,' timm.csv)" 1
+rm timm/results/benchmark-infer-amp_bf16-*
 printf 'model,pretrain\nresnet50,in1k\n' >timm/results/model_metadata-in1k.csv
 import_of timm timm
 is "models without tags" "$(cells model timm.csv)" "timm/resnet50|timm/resnet50|timm/resnet50"
