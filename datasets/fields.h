@@ -21,6 +21,9 @@ enum rt_mode {
     RT_MODE_COUNT
 };
 
+/* LLM servers. Each runs kernels of its own choice for products, attention and experts. */
+enum rt_server_project { RT_SERVER_VLLM, RT_SERVER_SGLANG, RT_SERVER_TENSORRT, RT_SERVER_PROJECTS };
+
 /* Bits of rt_sample.flags. Flagged samples are kept; training and evaluation decide what to do with them. */
 enum {
     RT_FLAG_UNKNOWN_TILE = 1 << 0, /* the tile could not be read off the kernel */
@@ -31,9 +34,11 @@ enum {
     RT_FLAG_PARTIAL = 1 << 5,      /* a workload some of whose kernels could not run: its times lack them */
     RT_FLAG_QUEUED = 1 << 6,       /* timed by the device itself or in a queue: no dispatch overhead in it */
     RT_FLAG_SCALAR_LOADS =
-        1 << 7, /* the kernel reads its rows element by element, as vLLM's did until 2025 */
+        1 << 7,                /* the kernel reads its rows element by element, as vLLM's did until 2025 */
+    RT_FLAG_SGLANG = 1 << 8,   /* the kernel is SGLang's choice, */
+    RT_FLAG_TENSORRT = 1 << 9, /* or TensorRT-LLM's; neither: vLLM's, or no server's */
 };
-#define RT_FLAG_COUNT 8
+#define RT_FLAG_COUNT 10
 extern const char *const rt_flag_names[RT_FLAG_COUNT];
 
 /* Could a clock have given that time: 1 ns to a day? Not so NaN. What could not is no measurement: importers

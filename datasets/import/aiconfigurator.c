@@ -87,12 +87,29 @@ static const struct rt_sample_op ops[] = {
 };
 /* clang-format on */
 
+/* Whose choice the kernel is. SGLang's and TensorRT-LLM's block-scaled products ran in CUDA graphs, where no
+ * host shows; vLLM's were launched from Python. */
+static int read_server(void *context, const struct rt_csv_field *row, struct rt_sample *sample)
+{
+    const int *column = context;
+    enum rt_family family = rt_call_family(&sample->call);
+    if (rt_families[family].link)
+        return RT_OK;
+    sample->flags = RT_FLAG_UNKNOWN_TILE;
+    if (*column >= 0 && strcmp(row[*column].text, "SGLang") == 0)
+        sample->flags |= RT_FLAG_SGLANG;
+    else if (*column >= 0 && strcmp(row[*column].text, "TRTLLM") == 0)
+        sample->flags |= RT_FLAG_TENSORRT;
+    return RT_OK;
+}
+
 static const struct rt_sample_table table = {.op = "op_name",
                                              .device = "device",
                                              .latency = "latency",
                                              .latency_unit_us = 1000,
                                              .ops = ops,
-                                             .op_count = RT_COUNT(ops)};
+                                             .op_count = RT_COUNT(ops),
+                                             .finish = read_server};
 
 static void read_csv(struct rt_import_file *file)
 {
@@ -100,7 +117,8 @@ static void read_csv(struct rt_import_file *file)
     if (csv == NULL)
         return;
     if (rt_csv_has(csv, (const char *const[]){table.op, table.device, table.latency, NULL})) {
-        rt_import_samples(file, csv, &table, NULL);
+        int framework = rt_csv_find(csv, "framework");
+        rt_import_samples(file, csv, &table, &framework);
     } else {
         rt_fail(RT_EFORMAT,
                 "%s:1: has not the columns of a table of AIConfigurator (op_name, device, latency)",

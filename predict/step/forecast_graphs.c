@@ -103,7 +103,7 @@ static int time_kernel(struct rt_forecast *forecast, struct rt_forecast_launch *
 {
     uint32_t answer = of_launch[launch - forecast->launches];
     struct rt_query query;
-    rt_launch_query(launch, forecast->device, &query);
+    rt_launch_query(forecast, launch, &query);
     enum rt_skip skip = queries->skip[answer];
     launch->roofline_us = rt_roofline_us(&query, forecast->device);
     launch->source = roofline || skip != RT_SKIP_NONE ? RT_TIME_ROOFLINE : RT_TIME_TRAINED;

@@ -56,25 +56,28 @@ double rt_launch_reread_bytes(const struct rt_forecast_launch *launch, const str
     return kernel->reuse_distance_bytes <= rt_near_l2_bytes(device) ? 0 : kernel->reread_bytes;
 }
 
-void rt_launch_query(const struct rt_forecast_launch *launch, const struct rt_device *device,
+void rt_launch_query(const struct rt_forecast *forecast, const struct rt_forecast_launch *launch,
                      struct rt_query *query)
 {
+    const struct rt_server *server = forecast->options.server;
     rt_query_init(query, &launch->kernel.call);
     query->flops = launch->kernel.flops / launch->kernel.multiple;
     query->bytes = launch->kernel.bytes / launch->kernel.multiple;
     if (launch->kernel.scalar_loads) /* as long as elements of 4 bytes */
         query->bytes *= fmax(1, 4 / rt_dtypes[launch->kernel.call.dtype].bytes);
     query->cold_bytes = launch->cold_bytes;
-    query->reread_bytes = rt_launch_reread_bytes(launch, device);
+    query->reread_bytes = rt_launch_reread_bytes(launch, forecast->device);
     query->queued = true;
+    query->server = server != NULL ? (uint8_t)server->project : RT_SERVER_VLLM;
 }
 
 /* The query that stands for a launch that only moves data: an elementwise op that reads and writes as many
  * bytes, in the graph's dtype. Both are bound by memory bandwidth, of which devices reach 0.6 to 0.9. */
-static void query_move(const struct rt_forecast_launch *launch, const struct rt_device *device,
-                       enum rt_dtype dtype, struct rt_query *query)
+static void query_move(const struct rt_forecast *forecast, const struct rt_forecast_launch *launch,
+                       struct rt_query *query)
 {
-    rt_launch_query(launch, device, query);
+    enum rt_dtype dtype = forecast->graph->options.dtype;
+    rt_launch_query(forecast, launch, query);
     query->call.op = RT_OP_ADD_SCALAR;
     query->call.dtype = (uint8_t)rt_op_dtype(RT_OP_ADD_SCALAR, dtype);
     memset(query->call.dim, 0, sizeof query->call.dim);
@@ -113,9 +116,9 @@ static void list_queries(const struct rt_forecast *forecast, struct rt_forecast_
         if ((family->moves && !moves) || family->link || family->host)
             continue;
         if (family->moves)
-            query_move(launch, forecast->device, forecast->graph->options.dtype, &query);
+            query_move(forecast, launch, &query);
         else
-            rt_launch_query(launch, forecast->device, &query);
+            rt_launch_query(forecast, launch, &query);
         of_launch[i] = add_query(queries, set, &query);
     }
 }

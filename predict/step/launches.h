@@ -13,7 +13,7 @@ const struct rt_family_row *rt_launch_family(const struct rt_forecast_launch *la
  * reuse distance of a broadcast operand, every read of it comes from memory. */
 double rt_launch_reread_bytes(const struct rt_forecast_launch *launch, const struct rt_device *device);
 
-void rt_launch_query(const struct rt_forecast_launch *launch, const struct rt_device *device,
+void rt_launch_query(const struct rt_forecast *forecast, const struct rt_forecast_launch *launch,
                      struct rt_query *query);
 
 /* The queries of one or several forecasts to the predictor: every distinct one is answered once, and all in

@@ -9,6 +9,7 @@
 #define ROOFTILE_PREDICT_STEP_SERVER_H
 
 #include "datasets/device.h"
+#include "datasets/fields.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -34,8 +35,6 @@ struct rt_scheduler {
     bool budget_shared; /* attention groups share the budget; else each has its own */
     bool prefix_cache;  /* blocks of prompts stay for others until their room is needed */
 };
-
-enum rt_server_project { RT_SERVER_VLLM, RT_SERVER_SGLANG, RT_SERVER_TENSORRT, RT_SERVER_PROJECTS };
 
 struct rt_server {
     const char *name;

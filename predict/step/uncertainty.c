@@ -79,7 +79,7 @@ double rt_forecast_extrapolated_share(const struct rt_forecast *forecast,
         double time = rt_forecast_launch_total(forecast, launch);
         struct rt_query query;
         sum += time;
-        rt_launch_query(launch, forecast->device, &query);
+        rt_launch_query(forecast, launch, &query);
         const struct rt_family_net *net = rt_predictor_net(predictor, query.call.op, query.call.dtype);
         if (launch->source != RT_TIME_TRAINED || net == NULL)
             continue;

@@ -9,14 +9,15 @@ that are none (framework, version, kernel_source) become attributes of groups th
 Left out, and counted by table, are the rows of
   kernels that none of our ops is: MLA, sparse and linear attention, hyper-connections, wide expert parallelism, quantising alone (TABLES has
     the others)
-  experts without a gate (kernel_source ending in nongated): two products where `moe` has three
+  experts without a gate, two products where `moe` has three: TensorRT-LLM's tables name them (kernel_source ending in nongated), and the
+    others' rows of the same models are left out by their sizes, of the tables below FOLDER
 Stored with Git LFS in the repository: clone it with `git lfs pull`."""
 import sys
 from collections import Counter
 from pathlib import Path
 
 try:
-    from pyarrow import compute, csv, lib, parquet
+    from pyarrow import array, compute, csv, lib, parquet
 except ImportError:
     sys.exit(f"{Path(sys.argv[0]).name}: pyarrow, which reads Parquet, is missing: install it with `pip install pyarrow`, or name another "
              "Python that has it")
@@ -25,21 +26,36 @@ TABLES = ("gemm_perf", "context_attention_perf", "generation_attention_perf", "e
           "nccl_perf")
 
 
-def without_nongated(table):
-    nongated = compute.ends_with(table["kernel_source"], pattern="nongated")
-    return table.filter(compute.invert(nongated))
+MODEL = ("hidden_size", "inter_size", "topk", "num_experts")
+
+
+def models_without_gate(paths):
+    """Sizes of the experts that a kernel without a gate ran."""
+    models = set()
+    for path in paths:
+        table = parquet.read_table(path, columns=[*MODEL, "kernel_source"])
+        table = table.filter(compute.ends_with(table["kernel_source"], pattern="nongated"))
+        models.update(zip(*(table[name].to_pylist() for name in MODEL)))
+    return models
+
+
+def with_gate(table, without):
+    """The rows of a table of experts that are not of those models."""
+    sizes = zip(*(table[name].to_pylist() for name in MODEL))
+    return table.filter(array([size not in without for size in sizes]))
 
 
 def convert(folder, out):
     """Writes the tables below `folder` and returns counts of rows: kept, and left out by why."""
     kept, left_out = Counter(), Counter()
+    without_gate = models_without_gate(sorted(folder.rglob("moe_perf.parquet")))
     for path in sorted(folder.rglob("*_perf.parquet")):
         place = path.relative_to(folder)
         if path.stem not in TABLES:
             left_out[f"rows of {path.stem}, no op here"] += parquet.read_metadata(path).num_rows
             continue
         table = parquet.read_table(path)
-        gated = without_nongated(table)
+        gated = with_gate(table, without_gate) if path.stem == "moe_perf" else table
         left_out["rows of experts without a gate"] += table.num_rows - gated.num_rows
         target = (out / place).with_suffix(".csv")
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -30,18 +30,21 @@ shared = {"framework": ["SGLang", "TRTLLM"], "version": ["1", "2"], "device": ["
 write("repository/h200/gemm/any/1/gemm_perf.parquet", **shared, op_name=["gemm"] * 2, kernel_source=["a, b", "c"], gemm_dtype=["fp8", "nvfp4"],
       m=[8, 16], n=[64, 64], k=[512, 512], latency=[0.01, 0.02])
 write("repository/h200/moe/any/1/moe_perf.parquet", **shared, op_name=["moe"] * 2, kernel_source=["moe_cutlass", "moe_nongated"],
-      moe_dtype=["bfloat16"] * 2, num_tokens=[4, 4], hidden_size=[64, 64], inter_size=[128, 128], topk=[2, 2], num_experts=[8, 8],
+      moe_dtype=["bfloat16"] * 2, num_tokens=[4, 4], hidden_size=[64, 64], inter_size=[128, 256], topk=[2, 2], num_experts=[8, 8],
+      moe_tp_size=[1, 1], moe_ep_size=[1, 1], distribution=["balanced"] * 2, latency=[0.01, 0.02])
+write("repository/h200/moe/other/1/moe_perf.parquet", **shared, op_name=["moe"] * 2, kernel_source=["moe_triton"] * 2,
+      moe_dtype=["bfloat16"] * 2, num_tokens=[8, 8], hidden_size=[64, 64], inter_size=[128, 256], topk=[2, 2], num_experts=[8, 8],
       moe_tp_size=[1, 1], moe_ep_size=[1, 1], distribution=["balanced"] * 2, latency=[0.01, 0.02])
 write("repository/h200/mla/any/1/context_mla_perf.parquet", **shared, op_name=["mla"] * 2, latency=[1.0, 2.0])
 EOF
     succeeds clone python3 "$scripts/aiconfigurator_clone.py" repository -o clone
     holds clone_left_out "left out: 2 rows of context_mla_perf" stdout
-    holds clone_gated "left out: 1 rows of experts without a gate" stdout
+    holds clone_gated "left out: 2 rows of experts without a gate" stdout
     succeeds clone_import "$ROOFTILE" dataset import --format aiconfigurator clone -o clone.h5
     succeeds clone_export "$ROOFTILE" dataset export --format csv clone.h5 -o clone.out
     holds clone_gemm "gemm,fp4,forward,none,NVIDIA H200,1,16,64,512," clone.out/samples.csv
     holds clone_kernel '0,kernel_source,"a, b"' clone.out/groups.csv
-    is clone_all "$(wc -l <clone.out/samples.csv)" 4
+    is clone_all "$(wc -l <clone.out/samples.csv)" 5
     fails_saying "holds no table that is converted" python3 "$scripts/aiconfigurator_clone.py" clone -o again
 else
     echo "skipped clone: no python3 with pyarrow"

@@ -261,7 +261,7 @@ static void test_rates_against_the_catalogue(void)
 {
     static const char *const boards[] = {"Tesla V100-SXM2-16GB",    "Tesla T4",    "NVIDIA A100-SXM4-40GB",
                                          "NVIDIA GeForce RTX 3090", "NVIDIA L40S", "NVIDIA GeForce RTX 4090",
-                                         "NVIDIA GeForce RTX 5090", "NVIDIA H200"};
+                                         "NVIDIA GeForce RTX 5090", "NVIDIA H200", "NVIDIA B200"};
     for (size_t b = 0; b < RT_COUNT(boards); b++) {
         struct rt_device catalogue, device;
         struct rt_cuda_gpu_found found = {0};

@@ -44,6 +44,9 @@ void rt_query_of_sample(const struct rt_sample *sample, bool with_tile, struct r
 {
     rt_query_init(query, &sample->call);
     query->queued = query->on_device = (sample->flags & RT_FLAG_QUEUED) != 0;
+    query->server = sample->flags & RT_FLAG_SGLANG     ? RT_SERVER_SGLANG
+                    : sample->flags & RT_FLAG_TENSORRT ? RT_SERVER_TENSORRT
+                                                       : RT_SERVER_VLLM;
     query->scalar_loads = (sample->flags & RT_FLAG_SCALAR_LOADS) != 0;
     if (with_tile)
         memcpy(query->tile, sample->tile, sizeof query->tile);

@@ -121,7 +121,7 @@ DIM(window)
 
 static double attention_generation(const struct rt_tiled_call *l)
 {
-    return l->query->call.op == RT_OP_ATTENTION_GENERATION;
+    return l->attention.decodes;
 }
 static double attention_encoder(const struct rt_tiled_call *l)
 {
@@ -183,17 +183,52 @@ static double experts_log2_blocks(const struct rt_tiled_call *l)
 {
     return log2(l->experts.blocks);
 }
+static double experts_tensorrt(const struct rt_tiled_call *l)
+{
+    return l->experts.server == RT_SERVER_TENSORRT && !l->experts.fused_kernels;
+}
+static double experts_sglang(const struct rt_tiled_call *l)
+{
+    return l->experts.server == RT_SERVER_SGLANG && !l->experts.fused_kernels;
+}
+static double attention_xqa(const struct rt_tiled_call *l)
+{
+    return l->attention.xqa;
+}
+static double attention_tensorrt(const struct rt_tiled_call *l)
+{
+    return l->attention.tensorrt;
+}
+static double attention_sglang(const struct rt_tiled_call *l)
+{
+    return l->attention.sglang;
+}
+/* For fp4 all servers take the same libraries, made for sm_100. */
+static double product_of_server(const struct rt_tiled_call *l, enum rt_server_project server)
+{
+    return l->query->server == server && l->query->call.dtype != RT_FP4;
+}
+static double product_sglang(const struct rt_tiled_call *l)
+{
+    return product_of_server(l, RT_SERVER_SGLANG);
+}
+static double product_tensorrt(const struct rt_tiled_call *l)
+{
+    return product_of_server(l, RT_SERVER_TENSORRT);
+}
 static double experts_cutlass(const struct rt_tiled_call *l)
 {
     return l->experts.cutlass;
 }
 static double experts_cutlass_tensor(const struct rt_tiled_call *l)
 {
-    return l->experts.cutlass && l->query->call.dtype == RT_FP8;
+    return l->experts.cutlass && !l->experts.fused_kernels && l->experts.server == RT_SERVER_VLLM &&
+           l->query->call.dtype == RT_FP8;
 }
 static double experts_mxfp4_triton(const struct rt_tiled_call *l)
 {
-    return l->query->call.dtype == RT_MXFP4 && rt_design_of(l->device)->units == RT_MATRIX_WARP_GROUP;
+    return l->query->call.dtype == RT_MXFP4 && !l->experts.cutlass &&
+           rt_design_of(l->device)->units == RT_MATRIX_WARP_GROUP;
 }
 
 static double conv_log2_pixels(const struct rt_tiled_call *l)
@@ -260,7 +295,10 @@ static double dtype_width(const struct rt_tiled_call *l)
 }
 static double dtype_block_scaled(const struct rt_tiled_call *l)
 {
-    return rt_dtypes[l->query->call.dtype].block_scaled;
+    enum rt_dtype dtype = l->query->call.dtype;
+    bool by_units =
+        dtype == RT_FP4 || dtype == RT_MXFP4_MXFP8; /* matrix units that multiply them scale them */
+    return rt_dtypes[dtype].block_scaled && !by_units;
 }
 static double dtype_weights_only(const struct rt_tiled_call *l)
 {
@@ -342,7 +380,8 @@ const struct rt_feature rt_features[] = {
     {"dim_tp", "dim tp", dim_tp, RT_OF_CALL},
     {"dim_ep", "dim ep", dim_ep, RT_OF_CALL},
     {"dtype_width", "bytes of an element", dtype_width, RT_OF_CALL},
-    {"dtype_block_scaled", "1 where blocks of elements share a scale", dtype_block_scaled, RT_OF_CALL},
+    {"dtype_block_scaled", "1 where blocks of elements share a scale that software applies",
+     dtype_block_scaled, RT_OF_CALL},
     {"dtype_weights_only", "1 where only the weights are narrow", dtype_weights_only, RT_OF_CALL},
     {"log2_flops", "FLOPs", log2_flops, RT_OF_CALL},
     {"log2_bytes", "bytes", log2_bytes, RT_OF_CALL},
@@ -374,6 +413,14 @@ const struct rt_feature rt_features[] = {
     {"other_library", "another vendor's library", other_library, RT_OF_CALL},
     {"product_swapped", "1 for few rows of a block-scaled product", product_swapped, RT_OF_CALL},
     {"product_triton", "1 for Triton's block-scaled products", product_triton, RT_OF_CALL},
+    {"product_sglang", "1 for products as SGLang runs them", product_sglang, RT_OF_CALL},
+    {"product_tensorrt", "1 for those of TensorRT-LLM", product_tensorrt, RT_OF_CALL},
+    {"attention_xqa", "1 for TensorRT-LLM's decoding of shared keys", attention_xqa, RT_OF_CALL},
+    {"attention_tensorrt", "1 for its other attention", attention_tensorrt, RT_OF_CALL},
+    {"attention_sglang", "1 for SGLang's", attention_sglang, RT_OF_CALL},
+    {"experts_tensorrt", "1 for experts as TensorRT-LLM runs them before sm_100", experts_tensorrt,
+     RT_OF_CALL},
+    {"experts_sglang", "1 for those of SGLang", experts_sglang, RT_OF_CALL},
     {"conv_log2_pixels", "pixels that a convolution computes or, by filter, sums over", conv_log2_pixels,
      RT_OF_CALL},
     {"conv_log2_side", "side of its image", conv_log2_side, RT_OF_CALL},

@@ -22,16 +22,16 @@
 #define PRODUCT_FEATURES                                                                                     \
     "log2_intensity log2_depth log2_narrow log2_wide padding_128x128 padding_128x64 padding_64x64 " \
     "alignment_m alignment_n alignment_k other_library dtype_width dtype_block_scaled dtype_weights_only"
-#define NARROW_FEATURES " product_swapped product_triton"
+#define NARROW_FEATURES " product_swapped product_triton product_sglang product_tensorrt"
 #define ATTENTION_FEATURES                                                                                   \
     "log2_intensity log2_flops log2_bytes attention_generation attention_encoder dim_batch dim_tokens "      \
     "dim_cached dim_heads dim_kv_heads dim_head_dim dim_window attention_narrow attention_split "            \
-    "attention_packed attention_log2_blocks attention_log2_tiles attention_log2_padding"
+    "attention_xqa attention_tensorrt attention_sglang attention_packed attention_log2_blocks attention_log2_tiles attention_log2_padding"
 #define EXPERTS_FEATURES                                                                                     \
     "log2_intensity log2_flops experts_log2_rows experts_even experts_log2_busiest experts_touched "         \
     "experts_weight_share experts_ln_gathered experts_log2_padding experts_log2_blocks dim_ep dim_tp "       \
     "dtype_width dtype_block_scaled dtype_weights_only experts_cutlass experts_cutlass_tensor "              \
-    "experts_mxfp4_triton"
+    "experts_mxfp4_triton experts_tensorrt experts_sglang"
 #define CONV_FEATURES                                                                                        \
     "log2_intensity conv_log2_pixels conv_log2_side conv_log2_inputs conv_log2_outputs conv_log2_taps "      \
     "conv_log2_stride conv_log2_groups conv_by_data conv_by_filter conv_dense conv_tile_fill padding_128x64 " \
@@ -71,8 +71,8 @@ const struct rt_recipe rt_recipes[] = {
              "log2_bytes row_fill row_alignment log2_cols row_in_registers row_other_kernel", 32, 0, 3500, 20,
              12),
     ROOFTILE_BY("times", RT_TILE_TILING, RT_FAMILY_ATTENTION, RT_UNITS_ANY, ATTENTION_FEATURES, 64, 0.05,
-                4500, 0, 12),
-    ROOFTILE_BY("times", RT_TILE_TILING, RT_FAMILY_MOE, RT_UNITS_ANY, EXPERTS_FEATURES, 64, 0.05, 4500, 0,
+                13500, 0, 12),
+    ROOFTILE_BY("times", RT_TILE_TILING, RT_FAMILY_MOE, RT_UNITS_ANY, EXPERTS_FEATURES, 64, 0.05, 13500, 0,
                 12),
     ROOFTILE(RT_FAMILY_LAYERNORM, RT_UNITS_VECTOR, "log2_bytes row_fill log2_cols", 32, 0, 3500, 20, 12),
     ROOFTILE_BY("times", RT_TILE_WALK, RT_FAMILY_LAYERNORM, RT_UNITS_MATRIX,

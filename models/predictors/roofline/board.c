@@ -97,8 +97,7 @@ static double issued_peak(const struct rt_device *device, enum rt_family family,
 
 double rt_sustained_flops(const struct rt_device *device, enum rt_family family, enum rt_dtype dtype)
 {
-    double peak = issued_peak(device, family, dtype),
-           sustained = power_flops(device, family, dtype, peak);
+    double peak = issued_peak(device, family, dtype), sustained = power_flops(device, family, dtype, peak);
     return sustained < peak ? sustained : peak;
 }
 

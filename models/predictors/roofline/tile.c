@@ -175,7 +175,8 @@ static void tile_product(struct rt_tiled_call *launch, double batch, double m, d
     rt_tiling_product(batch, m, n, k, launch->bytes, &rates, unseen ? &library : NULL,
                       rt_cycles_us(launch->device, SPLIT_CYCLES), &launch->tiling);
     if (family == RT_FAMILY_LINEAR)
-        rt_product_kernels_of(call->dtype, launch->m, launch->n, launch->k, launch->device, &launch->kernels);
+        rt_product_kernels_of(call->dtype, launch->m, launch->n, launch->k, launch->query->server,
+                              launch->device, &launch->kernels);
 }
 
 /* Tiling by the family; launch->bytes grows by what a row op reads again from memory. */
@@ -247,9 +248,10 @@ bool rt_tiled_call_init_tiling(struct rt_tiled_call *launch, const struct rt_que
     const struct rt_tiling_time *fused =
         family == RT_FAMILY_ATTENTION ? &launch->attention.fused : &launch->experts.fused;
     if (family == RT_FAMILY_ATTENTION)
-        rt_tiling_attention(query->call.op, query->call.dtype, query->call.dim, device, &launch->attention);
+        rt_tiling_attention(query->call.op, query->call.dtype, query->call.dim, query->server, device,
+                            &launch->attention);
     else if (family == RT_FAMILY_MOE)
-        rt_tiling_experts(query->call.dtype, query->call.dim, device, &launch->experts);
+        rt_tiling_experts(query->call.dtype, query->call.dim, query->server, device, &launch->experts);
     else
         return true;
     launch->start_us = fused->start_us + fused->blocks_us;
@@ -298,8 +300,8 @@ double rt_roofline_us(const struct rt_query *query, const struct rt_device *devi
 
 /* ---- times ---- */
 
-/* Matrix units take fewer rows, or columns: a library has smaller tiles for those. Of 16 at least (mma.m16n8k16,
- * either way round). */
+/* Matrix units take fewer rows, or columns: a library has smaller tiles for those. Of 16 at least
+ * (mma.m16n8k16, either way round). */
 static double fitting_tile(const struct rt_tiled_call *launch, double tile, double side)
 {
     enum rt_dtype dtype = launch->query->call.dtype;
@@ -353,11 +355,14 @@ static void set_compute(const struct rt_tiled_call *launch, const struct rt_rate
     compute_us[0] = fmax(launch->walk_us, 1e6 * launch->flops / rates->sustained_flops);
     if (launch->conv_times.implicit > 0) {
         set_conv(launch, compute_us);
+    } else if (launch->kernels.quantised) {
+        for (int i = 1; i < RT_COMPUTE_TIMES; i++)
+            compute_us[i] = unsplit_us(launch, rates);
     } else if (launch->k > 0) {
         compute_us[1] = tiled_us(launch, rates, 128, 128);
         compute_us[2] = tiled_us(launch, rates, 128, 64);
         compute_us[3] = tiled_us(launch, rates, 64, 64);
-        compute_us[4] = launch->kernels.quantised ? unsplit_us(launch, rates) : launch->tiling.time_us;
+        compute_us[4] = launch->tiling.time_us;
     } else if (launch->rows == 0) {
         compute_us[1] = launch->compute_us; /* of the tiling */
     }

@@ -25,6 +25,7 @@ struct rt_query {
         cold_bytes; /* of its bytes, those that no cache can hold since they were last read; 0: not known */
     bool on_device; /* timed from its first block to its last: not even the gap to the next kernel is in it */
     bool queued;    /* one of many in a queue, so that the host's dispatch is hidden */
+    uint8_t server; /* whose choice of kernels, enum rt_server_project */
     bool scalar_loads; /* of a sample: its kernel reads rows element by element (RT_FLAG_SCALAR_LOADS) */
 };
 
@@ -114,8 +115,8 @@ double rt_roofline_us(const struct rt_query *query, const struct rt_device *devi
 /* Of products, whose tile is not known: the FLOPs alone, tiles of three sizes, the fastest tiling. Of
  * attention and experts the FLOPs alone and the tiling. */
 enum { RT_COMPUTE_TIMES = 5 };
-/* Of vector ops: with what a repeated kernel finds in the L2, and without. Of all others the first alone, in which it is
- * modelled. */
+/* Of vector ops: with what a repeated kernel finds in the L2, and without. Of all others the first alone, in
+ * which it is modelled. */
 enum { RT_MEMORY_TIMES = 2 };
 
 struct rt_times {

@@ -163,13 +163,28 @@ static const double ROW_CYCLES = 1900, ELEMENT_CYCLES = 0.6;
 /* A kernel that follows another starts in so many, fewer than one that runs alone (tile.c, START_CYCLES). */
 static const double LAUNCH_CYCLES = 3000;
 
-static double quantise_us(enum rt_dtype dtype, double m, double k, const struct rt_device *device)
+/* SGLang: 203 us for 32,768 rows of 4,096 on the H200. */
+static const double SGLANG_ELEMENT_CYCLES = 0.4;
+/* TensorRT-LLM finds one scale for all activations before it makes them narrow: 7.3 us more on H100 and
+ * H200, 7.5 on the L40S, and another two passes. */
+static const double TENSOR_SCALE_CYCLES = 15e3;
+
+/* One scale a row is found by a block a row; one for each few elements needs no sum along the row. How nvfp4
+ * is made was seen on the B200 alone: as fast as its memory. */
+static double quantise_us(enum rt_dtype dtype, double m, double k, enum rt_server_project server,
+                          const struct rt_device *device)
 {
-    double cycles = m * fmax(ROW_CYCLES, ELEMENT_CYCLES * k) / device->sms;
-    double bytes = m * k * (2 + rt_dtypes[dtype].input_bytes);
+    bool row_scale = server == RT_SERVER_VLLM && !rt_dtypes[dtype].block_scaled,
+         tensor_scale = server == RT_SERVER_TENSORRT && !rt_dtypes[dtype].block_scaled;
+    double element = dtype == RT_FP4              ? 0
+                     : server == RT_SERVER_SGLANG ? SGLANG_ELEMENT_CYCLES
+                                                  : ELEMENT_CYCLES;
+    double cycles = m * fmax(row_scale ? ROW_CYCLES : 0, element * k) / device->sms;
+    double bytes = m * k * ((tensor_scale ? 6 : 2) + rt_dtypes[dtype].input_bytes);
     double hits = rt_l2_hits(device, bytes);
     double memory_us = 1e-3 * bytes / device->bandwidth_gbs * (1 - hits + hits * rt_l2_cost(device));
-    return rt_cycles_us(device, LAUNCH_CYCLES) + fmax(rt_cycles_us(device, cycles), memory_us);
+    double launches = LAUNCH_CYCLES + (tensor_scale ? TENSOR_SCALE_CYCLES : 0);
+    return rt_cycles_us(device, launches) + fmax(rt_cycles_us(device, cycles), memory_us);
 }
 
 /* CUTLASS' tiles by rows, as vLLM chooses them. */
@@ -183,7 +198,8 @@ static double block_us(const struct rt_product_kernels *kernels, enum rt_dtype d
                        const struct rt_device *device)
 {
     struct rt_rates rates = rt_rates_of(device, RT_FAMILY_LINEAR, dtype);
-    double bytes = (kernels->tile_m + kernels->tile_n) * k * rt_dtypes[dtype].bytes;
+    double share = rt_design_asynchronous(rt_design_of(device)) && kernels->tile_m >= 128 ? 0.5 : 1;
+    double bytes = share * (kernels->tile_m + kernels->tile_n) * k * rt_dtypes[dtype].bytes;
     return fmax(rt_wave_us(&rates, 2 * kernels->tile_m * kernels->tile_n * k), rt_stream_us(device, bytes));
 }
 
@@ -206,16 +222,16 @@ static void choose_block_scaled(double m, double n, double k, const struct rt_de
     kernels->triton = !asynchronous;
 }
 
-void rt_product_kernels_of(enum rt_dtype dtype, double m, double n, double k, const struct rt_device *device,
-                           struct rt_product_kernels *out)
+void rt_product_kernels_of(enum rt_dtype dtype, double m, double n, double k, enum rt_server_project server,
+                           const struct rt_device *device, struct rt_product_kernels *out)
 {
-    *out = (struct rt_product_kernels){.quantised = rt_dtypes[dtype].input_bytes < 2};
+    *out = (struct rt_product_kernels){.quantised = rt_dtypes[dtype].input_bytes < 2, .server = server};
     if (!out->quantised)
         return;
-    out->quantise_us = quantise_us(dtype, m, k, device);
+    out->quantise_us = quantise_us(dtype, m, k, server, device);
     choose_tile(m, out);
     out->block_us = block_us(out, dtype, k, device);
-    if (dtype == RT_FP8_BLOCK)
+    if (dtype == RT_FP8_BLOCK && server == RT_SERVER_VLLM)
         choose_block_scaled(m, n, k, device, out);
 }
 
@@ -233,6 +249,14 @@ static const double START_CYCLES = 16e3;
 /* Of a wave of blocks beside its products: 16,384 blocks of decoding with one key each take 414, 428 and 519
  * us on 132, 142 and 108 multiprocessors. */
 static const double BLOCK_US = 3.4;
+/* The same of TensorRT-LLM's kernels for decoding, in cycles. Those for keys that no heads share ("masked
+ * multi-head attention") take 2,500 to 3,000 on A100, L40S, H100 and H200, whatever the head. Those for
+ * shared keys ("XQA") 8,100 to 9,600 where warps multiply; where a group of them does, in 8 bits on Hopper,
+ * 2,200 to 2,700 with heads of 64, 2,900 to 3,200 of 128, 4,600 to 5,400 of 256. */
+static const double MASKED_BLOCK_CYCLES = 2600, WARP_BLOCK_CYCLES = 8800, GROUP_BLOCK_CYCLES = 1200,
+                    GROUP_HEAD_CYCLES = 14.5;
+/* XQA serves no more heads than this for each of the keys'. */
+static const double XQA_GROUP = 32;
 
 /* What these kernels get from the L2: 12 bytes in a cycle of each multiprocessor, which is no more than HBM
  * gives. Chosen under leave-one-GPU-out: docs/log/attention-and-experts.md. */
@@ -268,7 +292,8 @@ struct attention {
     double width, kv_width; /* bytes */
 };
 
-static void read_attention(enum rt_op_id op, enum rt_dtype dtype, const int64_t *d, struct attention *a)
+static void read_attention(enum rt_op_id op, enum rt_dtype dtype, const int64_t *d,
+                           enum rt_server_project server, struct attention *a)
 {
     double width = rt_dtypes[dtype].bytes;
     *a = (struct attention){.batch = (double)d[RT_ATTENTION_BATCH],
@@ -290,7 +315,7 @@ static void read_attention(enum rt_op_id op, enum rt_dtype dtype, const int64_t 
         a->window = (double)d[RT_ATTENTION_WINDOW];
     if (d[RT_ATTENTION_KV_BITS] > 0)
         a->kv_width = (double)d[RT_ATTENTION_KV_BITS] / 8;
-    a->decodes = op == RT_OP_ATTENTION_GENERATION || a->tokens == 1;
+    a->decodes = op == RT_OP_ATTENTION_GENERATION || (a->tokens == 1 && server != RT_SERVER_TENSORRT);
 }
 
 /* Tiles of keys that rows [first, last) of the queries of one head see. */
@@ -321,36 +346,59 @@ static void count_tiles(const struct attention *a, const struct rt_attention_til
     *mean = sum / looked;
 }
 
+/* TensorRT-LLM's kernels: its own server runs them everywhere, vLLM and SGLang decode with them on sm_100,
+ * through FlashInfer. */
+static void choose_tensorrt(const struct attention *a, double group, enum rt_server_project server,
+                            const struct rt_device *device, struct rt_attention_tiling *tiling)
+{
+    enum rt_matrix_units units = rt_design_of(device)->units;
+    bool own = server == RT_SERVER_TENSORRT, gen = units == RT_MATRIX_TENSOR_MEMORY;
+    bool masked = own && a->decodes && ((group == 1 && !gen) || group > XQA_GROUP);
+    tiling->xqa = a->decodes && !masked && (gen || (own && units == RT_MATRIX_WARP_GROUP && a->kv_width < 2));
+    tiling->tensorrt = own && !tiling->xqa;
+    tiling->sglang = server == RT_SERVER_SGLANG && !gen;
+    tiling->packed = tiling->packed && !masked;
+    tiling->block_us = BLOCK_US;
+    if (tiling->xqa)
+        tiling->block_us = rt_cycles_us(device, GROUP_BLOCK_CYCLES + GROUP_HEAD_CYCLES * a->head_dim);
+    else if (own && a->decodes)
+        tiling->block_us = rt_cycles_us(device, masked ? MASKED_BLOCK_CYCLES : WARP_BLOCK_CYCLES);
+}
+
 /* FlashAttention's kernels (Dao 2023, sections 3.2 and 3.3; Shah et al. 2024 since Hopper): a block takes 128
  * rows of queries, 64 while decoding, over tiles of 128 keys, 64 where heads are wider than 128. Query heads
  * that share keys share a block: always since Hopper and in FlashInfer (Ye et al. 2025), which serves 8-bit
  * keys where FlashAttention-2 does not; in FlashAttention-2 for single tokens without a window. Keys are
  * split over blocks while decoding (Dao et al. 2023, Flash-Decoding) wherever heads are packed;
  * FlashAttention-2 packs, and splits, only where there is something to pack. */
-static void choose_kernel(const struct attention *a, const struct rt_device *device,
-                          struct rt_attention_tiling *tiling)
+static void choose_kernel(const struct attention *a, enum rt_server_project server,
+                          const struct rt_device *device, struct rt_attention_tiling *tiling)
 {
+
     bool asynchronous = rt_design_asynchronous(rt_design_of(device)), narrow_keys = a->kv_width < a->width;
     double group = a->heads / a->kv_heads;
     bool modern = asynchronous || narrow_keys;
     tiling->packed = !a->encoder && (modern || (a->tokens == 1 && isinf(a->window)));
+    choose_tensorrt(a, group, server, device, tiling);
     tiling->split = a->decodes && tiling->packed && (modern || group > 1);
     tiling->narrow = asynchronous && narrow_keys;
     tiling->rows = tiling->packed ? a->tokens * group : a->tokens;
     tiling->heads = a->batch * (tiling->packed ? a->kv_heads : a->heads);
+    tiling->decodes = a->decodes;
     tiling->tile_rows = a->decodes ? 64 : 128;
     tiling->tile_keys = a->head_dim <= 128 ? 128 : 64;
 }
 
 void rt_tiling_attention(enum rt_op_id op, enum rt_dtype dtype, const int64_t *dim,
-                         const struct rt_device *device, struct rt_attention_tiling *out)
+                         enum rt_server_project server, const struct rt_device *device,
+                         struct rt_attention_tiling *out)
 {
     struct attention a;
     struct rt_attention_tiling tiling = {.splits = 1};
     struct rt_rates rates = rt_rates_of(device, RT_FAMILY_ATTENTION, dtype);
     double mean, longest, sms = device->sms;
-    read_attention(op, dtype, dim, &a);
-    choose_kernel(&a, device, &tiling);
+    read_attention(op, dtype, dim, server, &a);
+    choose_kernel(&a, server, device, &tiling);
     count_tiles(&a, &tiling, &mean, &longest);
     double blocks = tiling.heads * ceil(tiling.rows / tiling.tile_rows);
     if (tiling.split && blocks < 0.8 * sms) /* FlashAttention's num_splits_heuristic fills the device */
@@ -368,7 +416,7 @@ void rt_tiling_attention(enum rt_op_id op, enum rt_dtype dtype, const int64_t *d
     tiling.fused.compute_us = fmax(1e6 * whole_flops / rates.sustained_flops,
                                    fmax(tiling.tiles, mean * tiling.waves) * rt_wave_us(&rates, tile_flops));
     tiling.fused.start_us = rt_cycles_us(device, START_CYCLES);
-    tiling.fused.blocks_us = BLOCK_US * tiling.waves;
+    tiling.fused.blocks_us = tiling.block_us * tiling.waves;
     double bytes = rt_ops[op].bytes(dim, a.width);
     add_memory(device, bytes, bytes, &tiling.fused);
     set_time(&tiling.fused);
@@ -380,6 +428,8 @@ void rt_tiling_attention(enum rt_op_id op, enum rt_dtype dtype, const int64_t *d
 /* Kernels of a layer: count and sort the routed tokens, quantise or permute them, multiply by gate and up,
  * activate, multiply by down, sum over each token's experts. Each follows the one before. */
 static const double LAUNCHES = 7;
+/* TensorRT-LLM's for sm_100: route, multiply and activate, multiply, sum. */
+static const double FUSED_LAUNCHES = 4;
 
 /* Rows of a tile that suit so many rows of an expert: fused_moe's configurations go from 16 to 128 (vLLM,
  * get_default_config). */
@@ -391,15 +441,32 @@ static double tile_rows(double rows)
 /* Least time of a block of experts' products that reads so many bytes: few loads are under way at a time
  * (Little's law), so that a multiprocessor reads 16 bytes in a cycle, 34 GB/s on Hopper, whatever its peak.
  */
-static double expert_stream_us(const struct rt_device *device, double bytes)
+static double expert_stream_us(const struct rt_device *device, bool asynchronous, double bytes)
 {
-    return rt_cycles_us(device, bytes / 16);
+    return asynchronous ? rt_stream_us(device, bytes) : rt_cycles_us(device, bytes / 16);
 }
 
-void rt_tiling_experts(enum rt_dtype dtype, const int64_t *dim, const struct rt_device *device,
-                       struct rt_experts_tiling *out)
+/* What servers of mid-2026 run. TensorRT-LLM: CUTLASS' grouped products, of sm_100 on its own kernels, which
+ * vLLM and SGLang take there through FlashInfer. vLLM on Hopper: CUTLASS for 8 bits by FlashInfer,
+ * block-scaled ones with expert parallelism only (its fused_moe/oracle/fp8.py; issue 34249). Everywhere else
+ * Triton, Marlin for int4. */
+static void choose_experts(enum rt_dtype dtype, bool spread, enum rt_server_project server,
+                           const struct rt_device *device, struct rt_experts_tiling *tiling)
+{
+    enum rt_matrix_units units = rt_design_of(device)->units;
+    bool vllm = server == RT_SERVER_VLLM;
+    tiling->server = server;
+    tiling->fused_kernels = units == RT_MATRIX_TENSOR_MEMORY && !(vllm && dtype == RT_INT4);
+    tiling->cutlass =
+        tiling->fused_kernels || server == RT_SERVER_TENSORRT ||
+        (vllm && units == RT_MATRIX_WARP_GROUP && (dtype == RT_FP8 || (dtype == RT_FP8_BLOCK && spread)));
+}
+
+void rt_tiling_experts(enum rt_dtype dtype, const int64_t *dim, enum rt_server_project server,
+                       const struct rt_device *device, struct rt_experts_tiling *out)
 {
     struct rt_experts_tiling tiling = {0};
+    choose_experts(dtype, dim[RT_MOE_EP] > 1, server, device, &tiling);
     struct rt_rates rates = rt_rates_of(device, RT_FAMILY_MOE, dtype);
     const double tile_columns = 128;
     double tokens = (double)dim[RT_MOE_TOKENS], hidden = (double)dim[RT_MOE_HIDDEN],
@@ -419,20 +486,18 @@ void rt_tiling_experts(enum rt_dtype dtype, const int64_t *dim, const struct rt_
     tiling.blocks = tiles * ceil(2 * inter / tile_columns);
     tiling.waves = ceil(tiling.blocks / sms);
     double down_blocks = tiles * ceil(hidden / tile_columns), tile = 2 * tiling.tile_rows * tile_columns;
+    bool streams = tiling.cutlass && rt_design_asynchronous(rt_design_of(device));
     double up_bytes = hidden * (tiling.tile_rows * narrow + tile_columns * rt_dtypes[dtype].bytes);
     double down_bytes = inter * (tiling.tile_rows * narrow + tile_columns * rt_dtypes[dtype].bytes);
     tiling.fused.compute_us = fmax(rt_blocks_us(&rates, tiling.blocks, tile * hidden),
-                                   tiling.waves * expert_stream_us(device, up_bytes)) +
+                                   tiling.waves * expert_stream_us(device, streams, up_bytes)) +
                               fmax(rt_blocks_us(&rates, down_blocks, tile * inter),
-                                   ceil(down_blocks / sms) * expert_stream_us(device, down_bytes));
-    /* vLLM's choice of kernels: 8 bits on Hopper by FlashInfer's CUTLASS kernels, block-scaled ones with
-     * expert parallelism only (its fused_moe/oracle/fp8.py; issue 34249). */
-    bool hopper = rt_design_of(device)->units == RT_MATRIX_WARP_GROUP;
-    tiling.cutlass = hopper && (dtype == RT_FP8 || (dtype == RT_FP8_BLOCK && dim[RT_MOE_EP] > 1));
+                                   ceil(down_blocks / sms) * expert_stream_us(device, streams, down_bytes));
     /* A row: hidden in, gate and up out and in, their product out and in, hidden out and in again. Triton's
      * kernels keep room for the rows of all tokens, those of other GPUs' experts too, and fill it with zeros.
      */
-    double row = hidden * (narrow + 2 * wide) + inter * (5 * wide + narrow),
+    double row = tiling.fused_kernels ? hidden * (narrow + wide) + 2 * inter * narrow
+                                      : hidden * (narrow + 2 * wide) + inter * (5 * wide + narrow),
            all_rows = tokens * (double)dim[RT_MOE_TOPK];
     double row_bytes = (tiling.cutlass ? routing->rows : fmax(all_rows, routing->rows)) * row;
     double weights = routing->touched * 3 * hidden * inter * rt_dtypes[dtype].bytes;
@@ -440,7 +505,8 @@ void rt_tiling_experts(enum rt_dtype dtype, const int64_t *dim, const struct rt_
     tiling.weight_share = weights / bytes;
     /* Libraries that keep only their own rows may still move the others. */
     tiling.gathered = 1 + (tiling.cutlass ? fmax(0, all_rows - routing->rows) * row / bytes : 0);
-    tiling.fused.start_us = rt_cycles_us(device, LAUNCHES * LAUNCH_CYCLES);
+    tiling.fused.start_us =
+        rt_cycles_us(device, (tiling.fused_kernels ? FUSED_LAUNCHES : LAUNCHES) * LAUNCH_CYCLES);
     /* Weights come again in the next run, rows in the next kernel. */
     double array = row_bytes / row * wide * fmax(hidden, 2 * inter);
     add_memory(device, weights, weights + row_bytes / 2, &tiling.fused);

@@ -8,6 +8,7 @@
 #ifndef ROOFTILE_MODELS_PREDICTORS_ROOFLINE_TILING_H
 #define ROOFTILE_MODELS_PREDICTORS_ROOFLINE_TILING_H
 
+#include "datasets/fields.h"
 #include "datasets/moe_routing.h"
 #include "datasets/op.h"
 #include "models/predictors/roofline/board.h"
@@ -92,11 +93,12 @@ struct rt_product_kernels {
     double host_us;  /* launched op by op from Python, the host takes about so long; 0: it does not show */
     bool swapped;    /* few rows: A and B change places */
     bool triton;     /* a kernel compiled from Python, not made for this GPU */
+    enum rt_server_project server; /* whose choice all that is */
 };
 
 /* For C(m,n) = A(m,k) B(k,n) with one A for each B. */
-void rt_product_kernels_of(enum rt_dtype dtype, double m, double n, double k, const struct rt_device *device,
-                           struct rt_product_kernels *out);
+void rt_product_kernels_of(enum rt_dtype dtype, double m, double n, double k, enum rt_server_project server,
+                           const struct rt_device *device, struct rt_product_kernels *out);
 
 /* ---- attention and mixtures of experts ---- */
 
@@ -112,11 +114,16 @@ struct rt_tiling_time {
 
 struct rt_attention_tiling {
     struct rt_tiling_time fused;
-    bool packed;  /* query heads that share keys share a block's rows */
-    bool split;   /* keys may be split over blocks */
-    bool narrow;  /* 8-bit keys are multiplied in 8 bits, not widened first */
-    double rows;  /* of queries that share their keys, for each of `heads` */
-    double heads; /* of the batch: batch x heads, or x kv_heads where they are packed */
+    bool packed;     /* query heads that share keys share a block's rows */
+    bool split;      /* keys may be split over blocks */
+    bool narrow;     /* 8-bit keys are multiplied in 8 bits, not widened first */
+    double block_us; /* of a wave of blocks beside their products */
+    bool decodes;
+    bool xqa;      /* while decoding: TensorRT-LLM's kernels for shared keys */
+    bool tensorrt; /* TensorRT-LLM's other kernels */
+    bool sglang;   /* SGLang's, where it has not those */
+    double rows;   /* of queries that share their keys, for each of `heads` */
+    double heads;  /* of the batch: batch x heads, or x kv_heads where they are packed */
     double tile_rows, tile_keys;
     double splits;  /* of the keys */
     double longest; /* tiles of keys of the longest block before keys are split */
@@ -135,14 +142,17 @@ struct rt_experts_tiling {
     double weight_share;  /* of the traffic */
     double gathered;      /* traffic with the intermediate rows of all tokens over traffic */
     bool cutlass;         /* grouped products of CUTLASS instead of Triton's */
+    bool fused_kernels;   /* TensorRT-LLM's for sm_100: permutation and activation within the products */
+    enum rt_server_project server;
 };
 
 /* `dim` of attention_context, attention_generation or attention_encoder. */
 void rt_tiling_attention(enum rt_op_id op, enum rt_dtype dtype, const int64_t *dim,
-                         const struct rt_device *device, struct rt_attention_tiling *out);
+                         enum rt_server_project server, const struct rt_device *device,
+                         struct rt_attention_tiling *out);
 
 /* `dim` of moe. */
-void rt_tiling_experts(enum rt_dtype dtype, const int64_t *dim, const struct rt_device *device,
-                       struct rt_experts_tiling *out);
+void rt_tiling_experts(enum rt_dtype dtype, const int64_t *dim, enum rt_server_project server,
+                       const struct rt_device *device, struct rt_experts_tiling *out);
 
 #endif

@@ -54,6 +54,8 @@ static void test_aiconfigurator(void)
     CU_ASSERT_EQUAL(find(RT_OP_ALL_REDUCE, 4, 192)->call.dim[RT_DIM_LIBRARY], RT_LIBRARY_SERVER_EAGER);
     CU_ASSERT_EQUAL(find(RT_OP_ALL_REDUCE, 4, 320)->call.dim[RT_DIM_LIBRARY], RT_LIBRARY_SERVER);
     CU_ASSERT_EQUAL(find(RT_OP_ALL_GATHER, 2, 1024)->call.dim[RT_DIM_LIBRARY], RT_LIBRARY_NCCL);
+    CU_ASSERT_EQUAL(find(RT_OP_GEMM, 80, 1024)->flags, RT_FLAG_UNKNOWN_TILE | RT_FLAG_SGLANG);
+    CU_ASSERT_EQUAL(find(RT_OP_GEMM, 96, 1024)->flags, RT_FLAG_UNKNOWN_TILE | RT_FLAG_TENSORRT);
     CU_ASSERT_EQUAL(others("system descriptions (the catalogue has their numbers)"), 1);
     CU_ASSERT_EQUAL(report.total.read, report.total.kept + report.total.duplicates + report.total.refused);
     release();

@@ -4,12 +4,18 @@
 
 #include <math.h>
 
-static void kernels_of(const char *gpu, enum rt_dtype dtype, double m, double n, double k,
-                       struct rt_product_kernels *out)
+static void served(const char *gpu, enum rt_server_project server, enum rt_dtype dtype, double m, double n,
+                   double k, struct rt_product_kernels *out)
 {
     struct rt_device device;
     RT_ASSERT_OK(rt_device_named(gpu, &device));
-    rt_product_kernels_of(dtype, m, n, k, &device, out);
+    rt_product_kernels_of(dtype, m, n, k, server, &device, out);
+}
+
+static void kernels_of(const char *gpu, enum rt_dtype dtype, double m, double n, double k,
+                       struct rt_product_kernels *out)
+{
+    served(gpu, RT_SERVER_VLLM, dtype, m, n, k, out);
 }
 
 /* Activations of 16 bits are read as they are; weights alone may be narrow. */
@@ -37,6 +43,21 @@ static void test_quantising(void)
     RT_ASSERT_NEAR(hopper.quantise_us, same.quantise_us, 1e-9);
     kernels_of("L40S", RT_FP8, 32768, 64, 16384, &ada);
     RT_ASSERT_NEAR(ada.quantise_us, 3000 / 2520.0 + 3 * 32768 * 16384.0 / 864e3, 1);
+}
+
+/* One scale a row is vLLM's for fp8; TensorRT-LLM's for all rows takes kernels and passes of its own; blocks
+ * of elements have theirs without a sum along the row, and nvfp4 goes at the memory's rate. */
+static void test_quantising_by_server(void)
+{
+    struct rt_product_kernels kernels;
+    served("H200", RT_SERVER_SGLANG, RT_FP8, 32768, 64, 4096, &kernels);
+    RT_ASSERT_NEAR(kernels.quantise_us, (3000 + 32768 * 0.4 * 4096 / 132) / 1980, 1e-9);
+    served("H200", RT_SERVER_TENSORRT, RT_FP8, 1, 64, 128, &kernels);
+    RT_ASSERT_NEAR(kernels.quantise_us, (18000 + 0.6 * 128 / 132) / 1980, 1e-3);
+    kernels_of("H200", RT_FP8_BLOCK, 32768, 64, 128, &kernels);
+    RT_ASSERT_NEAR(kernels.quantise_us, (3000 + 32768 * 0.6 * 128 / 132) / 1980, 1e-9);
+    kernels_of("B200", RT_FP4, 32768, 64, 16384, &kernels);
+    RT_ASSERT_NEAR(kernels.quantise_us, 3000 / 1980.0 + 2.5625 * 32768 * 16384.0 / 7700e3, 0.5);
 }
 
 static void test_tiles_go_by_rows(void)
@@ -75,6 +96,11 @@ static void test_library_of_block_scaled_products(void)
     }
     kernels_of("H100", RT_FP8, 16, 4096, 4096, &kernels); /* one scale a tensor: in a CUDA graph */
     CU_ASSERT_EQUAL(kernels.host_us, 0);
+    served("H100", RT_SERVER_SGLANG, RT_FP8_BLOCK, 16, 4096, 4096, &kernels); /* as all of other servers */
+    CU_ASSERT_TRUE(kernels.host_us == 0 && !kernels.swapped);
+    kernels_of("B200", RT_FP8, 4096, 4096, 4096,
+               &kernels); /* thread blocks of a cluster share what they read */
+    RT_ASSERT_NEAR(kernels.block_us, 1e6 * 2 * 128 * 128 * 4096.0 / (4500e12 / 148), 1e-6);
 }
 
 /* The host does not show where kernels wait in a queue, and quantising is part of the start. */
@@ -100,4 +126,5 @@ static void test_times(void)
 }
 
 RT_TESTS(RT_TEST(test_wide_activations_are_not_quantised), RT_TEST(test_quantising),
-         RT_TEST(test_tiles_go_by_rows), RT_TEST(test_library_of_block_scaled_products), RT_TEST(test_times))
+         RT_TEST(test_quantising_by_server), RT_TEST(test_tiles_go_by_rows),
+         RT_TEST(test_library_of_block_scaled_products), RT_TEST(test_times))

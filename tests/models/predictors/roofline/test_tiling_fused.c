@@ -16,14 +16,20 @@ static void find_devices(void)
     RT_ASSERT_OK(rt_device_find("L40S", &l40s));
 }
 
-static struct rt_attention_tiling tiling_of(enum rt_op_id op, const int64_t *dims,
-                                            const struct rt_device *device)
+static struct rt_attention_tiling served(enum rt_op_id op, const int64_t *dims, enum rt_server_project server,
+                                         const struct rt_device *device)
 {
     int64_t dim[RT_MAX_DIMS] = {0};
     memcpy(dim, dims, 8 * sizeof *dim);
     struct rt_attention_tiling tiling;
-    rt_tiling_attention(op, RT_BF16, dim, device, &tiling);
+    rt_tiling_attention(op, RT_BF16, dim, server, device, &tiling);
     return tiling;
+}
+
+static struct rt_attention_tiling tiling_of(enum rt_op_id op, const int64_t *dims,
+                                            const struct rt_device *device)
+{
+    return served(op, dims, RT_SERVER_VLLM, device);
 }
 
 /* 4 x 1024 tokens, 8 heads of 128, causal: 8 blocks of 128 rows a head, that see 1, 2, ... 8 tiles of keys.
@@ -138,7 +144,7 @@ static void test_experts(void)
     struct rt_experts_tiling tiling;
     double peak = h100.bf16_matrix_tflops * 1e12, width = 2;
     h100.power_w = NAN; /* sustains its peak */
-    rt_tiling_experts(RT_BF16, dim, &h100, &tiling);
+    rt_tiling_experts(RT_BF16, dim, RT_SERVER_VLLM, &h100, &tiling);
     CU_ASSERT_EQUAL(tiling.rows, 256);
     CU_ASSERT_EQUAL(tiling.tile_rows, 128);
     CU_ASSERT_EQUAL(tiling.padding, 1);
@@ -152,15 +158,15 @@ static void test_experts(void)
     RT_ASSERT_NEAR(tiling.weight_share, weights / (weights + 2048 * row + 1024 * 4096 * width), 1e-12);
     CU_ASSERT_EQUAL(tiling.gathered, 1);
     dim[0] = 16; /* 4 rows an expert */
-    rt_tiling_experts(RT_BF16, dim, &h100, &tiling);
+    rt_tiling_experts(RT_BF16, dim, RT_SERVER_VLLM, &h100, &tiling);
     CU_ASSERT_EQUAL(tiling.tile_rows, 16);
     CU_ASSERT_EQUAL(tiling.padding, 4);
     dim[0] = 1; /* two experts are read */
-    rt_tiling_experts(RT_BF16, dim, &h100, &tiling);
+    rt_tiling_experts(RT_BF16, dim, RT_SERVER_VLLM, &h100, &tiling);
     CU_ASSERT_EQUAL(tiling.routing.touched, 2);
     dim[0] = 1024;
     dim[7] = 120; /* uneven: every expert's last tile is half empty */
-    rt_tiling_experts(RT_BF16, dim, &h100, &tiling);
+    rt_tiling_experts(RT_BF16, dim, RT_SERVER_VLLM, &h100, &tiling);
     RT_ASSERT_NEAR(tiling.padding, 1 + tiling.routing.touched / 2 * 128 / 2048, 1e-12);
 }
 
@@ -170,24 +176,78 @@ static void test_expert_parallelism(void)
     find_devices();
     const int64_t dim[RT_MAX_DIMS] = {1024, 2048, 768, 8, 128, 1, 16, 0};
     struct rt_experts_tiling tiling;
-    rt_tiling_experts(RT_FP8_BLOCK, dim, &h100, &tiling);
+    rt_tiling_experts(RT_FP8_BLOCK, dim, RT_SERVER_VLLM, &h100, &tiling);
     CU_ASSERT_EQUAL(tiling.routing.rows, 512);
     CU_ASSERT_EQUAL(tiling.rows, 64);
     CU_ASSERT_TRUE(tiling.gathered > 2);
     CU_ASSERT_TRUE(tiling.cutlass);
     double own = tiling.fused.memory_us * h100.bandwidth_gbs;
-    rt_tiling_experts(RT_FP8_BLOCK, dim, &l40s, &tiling);
+    rt_tiling_experts(RT_FP8_BLOCK, dim, RT_SERVER_VLLM, &l40s, &tiling);
     CU_ASSERT_FALSE(tiling.cutlass);
     CU_ASSERT_EQUAL(tiling.gathered, 1); /* Triton moves all tokens' rows */
     struct rt_device ampere = h100;      /* and would so on it */
     strcpy(ampere.compute_capability, "8.0");
-    rt_tiling_experts(RT_FP8_BLOCK, dim, &ampere, &tiling);
+    rt_tiling_experts(RT_FP8_BLOCK, dim, RT_SERVER_VLLM, &ampere, &tiling);
     CU_ASSERT_TRUE(tiling.fused.memory_us * h100.bandwidth_gbs > 2 * own);
-    rt_tiling_experts(RT_FP8_BLOCK, dim, &l40s, &tiling);
+    rt_tiling_experts(RT_FP8_BLOCK, dim, RT_SERVER_VLLM, &l40s, &tiling);
     const int64_t few[RT_MAX_DIMS] = {1, 2048, 768, 8, 128, 1, 128, 0}; /* the busiest has one to do */
-    rt_tiling_experts(RT_BF16, few, &h100, &tiling);
+    rt_tiling_experts(RT_BF16, few, RT_SERVER_VLLM, &h100, &tiling);
     CU_ASSERT_EQUAL(tiling.routing.touched, 1);
     CU_ASSERT_EQUAL(tiling.rows, 1);
+}
+
+/* Which kernels decode. TensorRT-LLM's take a wave of blocks at 2,600 cycles where no keys are shared, or by
+ * more heads than its kernels for shared keys serve; at 8,800 in 16 bits on Hopper, 3,056 in 8 bits there and
+ * on sm_100, where the others run them too. */
+static void test_kernels_of_servers(void)
+{
+    struct rt_device b200;
+    find_devices();
+    RT_ASSERT_OK(rt_device_find("B200", &b200));
+    const int64_t shared[8] = {1024, 1, 0, 32, 8, 128, 0, 0}, narrow[8] = {1024, 1, 0, 32, 8, 128, 0, 8},
+                  own[8] = {1024, 1, 0, 8, 8, 128, 0, 0}, many[8] = {1024, 1, 0, 64, 1, 128, 0, 0};
+    const struct {
+        const int64_t *dim;
+        enum rt_server_project server;
+        const struct rt_device *device;
+        double cycles; /* of a wave; 0: 3.4 us, FlashAttention's */
+        bool xqa, packed;
+    } rows[] = {{shared, RT_SERVER_VLLM, &h100, 0, false, true},
+                {shared, RT_SERVER_TENSORRT, &h100, 8800, false, true},
+                {narrow, RT_SERVER_TENSORRT, &h100, 3056, true, true},
+                {own, RT_SERVER_TENSORRT, &h100, 2600, false, false},
+                {many, RT_SERVER_TENSORRT, &h100, 2600, false, false},
+                {shared, RT_SERVER_VLLM, &b200, 3056, true, true},
+                {many, RT_SERVER_SGLANG, &b200, 3056, true, true},
+                {many, RT_SERVER_TENSORRT, &b200, 2600, false, false}};
+    for (size_t i = 0; i < RT_COUNT(rows); i++) {
+        struct rt_attention_tiling tiling =
+            served(RT_OP_ATTENTION_GENERATION, rows[i].dim, rows[i].server, rows[i].device);
+        double wave = rows[i].cycles > 0 ? rows[i].cycles / rows[i].device->clock_mhz : 3.4;
+        RT_ASSERT_NEAR(tiling.fused.blocks_us, wave * tiling.waves, 1e-9);
+        CU_ASSERT_TRUE(tiling.xqa == rows[i].xqa && tiling.packed == rows[i].packed);
+    }
+}
+
+/* Experts of TensorRT-LLM keep to their own rows; its kernels for sm_100, which all servers run there, begin
+ * less often and write less between. */
+static void test_experts_of_servers(void)
+{
+    struct rt_device b200;
+    find_devices();
+    RT_ASSERT_OK(rt_device_find("B200", &b200));
+    const int64_t dim[RT_MAX_DIMS] = {1024, 2048, 768, 8, 128, 1, 16, 0};
+    struct rt_experts_tiling triton, cutlass, fused;
+    rt_tiling_experts(RT_BF16, dim, RT_SERVER_VLLM, &h100, &triton);
+    rt_tiling_experts(RT_BF16, dim, RT_SERVER_TENSORRT, &h100, &cutlass);
+    CU_ASSERT_TRUE(!triton.cutlass && cutlass.cutlass && !cutlass.fused_kernels);
+    CU_ASSERT_TRUE(cutlass.fused.memory_us < triton.fused.memory_us);
+    RT_ASSERT_NEAR(cutlass.fused.start_us, 7 * 3000 / 1980.0, 1e-9);
+    rt_tiling_experts(RT_BF16, dim, RT_SERVER_VLLM, &b200, &fused);
+    CU_ASSERT_TRUE(fused.cutlass && fused.fused_kernels);
+    RT_ASSERT_NEAR(fused.fused.start_us, 4 * 3000 / 1980.0, 1e-9);
+    rt_tiling_experts(RT_INT4, dim, RT_SERVER_VLLM, &b200, &fused); /* Marlin */
+    CU_ASSERT_FALSE(fused.fused_kernels);
 }
 
 /* Launches of all sizes are finite, and so is every feature of them. */
@@ -225,4 +285,5 @@ static void test_features_are_finite(void)
 
 RT_TESTS(RT_TEST(test_causal), RT_TEST(test_window_and_cache), RT_TEST(test_heads_that_share_keys),
          RT_TEST(test_splits), RT_TEST(test_memory), RT_TEST(test_experts), RT_TEST(test_expert_parallelism),
+         RT_TEST(test_kernels_of_servers), RT_TEST(test_experts_of_servers),
          RT_TEST(test_features_are_finite))
