@@ -165,8 +165,9 @@ int rt_capability_order(const char *a, const char *b)
     struct version x, y;
     if (!read_version(a, &x) || !read_version(b, &y) || x.amd != y.amd)
         return 0;
-    return x.major != y.major ? (x.major > y.major) - (x.major < y.major)
-                              : (x.minor > y.minor) - (x.minor < y.minor);
+    const struct rt_design *of_a = newest_before(a), *of_b = newest_before(b);
+    int years = of_a != NULL && of_b != NULL ? of_a->year - of_b->year : 0;
+    return (years > 0) - (years < 0);
 }
 
 bool rt_capability_same_major(const char *a, const char *b)

@@ -73,8 +73,8 @@ bool rt_design_asynchronous(const struct rt_design *design);
 
 /* Are both one design of multiprocessor? Not so where one is unknown (""). */
 bool rt_capability_same(const char *a, const char *b);
-/* Is `a` older (< 0) or newer (> 0) than `b`, by its number? 0: the same, of another vendor, or not to be
- * told. */
+/* Is `a` of an older (< 0) or newer (> 0) generation than `b`? 0: of the same, of another vendor, or not to
+ * be told. */
 int rt_capability_order(const char *a, const char *b);
 /* Do libraries run the same code on both? They are compiled for a major compute capability: "a cubin object
  * generated for compute capability X.y will only execute on devices of compute capability X.z where z >= y"

@@ -78,6 +78,7 @@ static void test_capabilities_compare(void)
     CU_ASSERT_TRUE(rt_capability_order("gfx90a", "gfx942") < 0 &&
                    rt_capability_order("gfx950", "gfx90a") > 0);
     CU_ASSERT_EQUAL(rt_capability_order("9.0", "9.0"), 0);
+    CU_ASSERT_EQUAL(rt_capability_order("8.9", "9.0"), 0); /* Ada and Hopper are one generation */
     CU_ASSERT_EQUAL(rt_capability_order("9.0", "gfx942"), 0);
     CU_ASSERT_EQUAL(rt_capability_order("", "9.0"), 0);
     CU_ASSERT_TRUE(rt_capability_same("9.0", "9.0"));

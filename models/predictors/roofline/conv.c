@@ -238,8 +238,8 @@ void rt_conv_times_of(const struct rt_conv_shape *conv, const struct rt_device *
     bool matrix = rt_device_peak_flops(device, RT_FAMILY_CONV, dtype) !=
                   rt_device_peak_flops(device, RT_FAMILY_ELEMENTWISE, dtype);
     struct rt_rates rates = rt_rates_of(device, RT_FAMILY_CONV, dtype);
-    struct rt_rates vector =
-        rt_rates_of(device, RT_FAMILY_ELEMENTWISE, matrix ? RT_FP32 : dtype); /* transforms run there */
+    enum rt_dtype lanes = matrix || dtype == RT_TF32 ? RT_FP32 : dtype; /* transforms run there */
+    struct rt_rates vector = rt_rates_of(device, RT_FAMILY_ELEMENTWISE, lanes);
     struct rt_conv_shape shape = *conv;
     rates.bandwidth = vector.bandwidth = bandwidth;
     if (matrix && width < 4)
