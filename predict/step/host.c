@@ -23,7 +23,7 @@
  *                 (optimum-benchmark). Backward was not measured: twice the forward one, as on the others.
  *   a100-2022     BERT-base on MIG slices of an A100, 10.9 ms for 248 launches at any batch up to 4; training
  *                 of ResNet-50 at batch 8 (MIGProfiler)
- *   pytorch-2020  the geometric mean of the servers below, by GPU
+ *   pytorch-2020  the geometric mean of the servers below, by GPU, without the TITAN Xp's
  *   pgb-...       servers of pytorch-gpu-benchmark, by folder: CNNs that wait for them at batch 12, with the
  *                 copy of 3.6 or 7.2 MB of images; zeroing gradients is in the backward one
  * Memory beside the allocator's: 860 MiB of CUDA 11.8 (optimum-benchmark, used less reserved), 1,424 before
@@ -43,6 +43,7 @@ static const struct rt_host hosts[] = {
     {"pgb-2080ti-2", .forward_us = 32.5, .backward_us = 79, .pageable_gbs = 5, OLDER},
     {"pgb-titanrtx", .forward_us = 49, .backward_us = 94, .pageable_gbs = 2, OLDER},
     {"pgb-titanv", .forward_us = 24.5, .backward_us = 39, .pageable_gbs = 12, OLDER},
+    {"pgb-titanxp", .forward_us = 46, .backward_us = 82, .pageable_gbs = 1.25, OLDER},
 };
 #undef OLDER
 #undef COMMON

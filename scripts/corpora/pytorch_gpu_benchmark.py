@@ -16,7 +16,7 @@ from runs_csv import Refused, Runs, main, rows
 
 # What a session's server is called in rooftile's table of hosts; of others the mean of these.
 HOSTS = {"2080TI": "pgb-2080ti", "2080TI(1)": "pgb-2080ti-1", "2080TI(2)": "pgb-2080ti-1", "2080ti(2)": "pgb-2080ti-2",
-         "TitanRTX": "pgb-titanrtx", "TitanV": "pgb-titanv"}
+         "TitanRTX": "pgb-titanrtx", "TitanV": "pgb-titanv", "TITANXP": "pgb-titanxp"}
 UNKNOWN_HOST = "pytorch-2020"
 PRECISIONS = ("float", "single", "half")
 MODES = {"inference": "inference", "train": "training", "training": "training"}

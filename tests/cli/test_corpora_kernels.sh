@@ -86,6 +86,14 @@ keys = {"n_embd": 4096, "n_q_head": 32, "n_kv_head": 8, "num_tensor_parallel_wor
         "kv_cache_size": 96, "is_prefill": True, "time_stats.attn_prefill.median": 0.01}
 table("sim/profiler/v0/perf_models/A6000/meta-llama/Llama-3.1-8B/tp2/attention.csv", [keys, {**keys, "is_prefill": False}])
 
+new = "sim/profiler/perf/RTX4090/meta-llama/Llama-3.1-8B/bf16"
+table(new + "/tp2/dense.csv", [{"layer": n, "tokens": 3, "time_us": 5} for n in ("act_fn", "gate_up_proj", "rotary_emb", "layernorm")])
+table(new + "/tp2/per_sequence.csv", [{"layer": n, "sequences": 4, "time_us": 6} for n in ("lm_head", "sampler")])
+chunk = {"prefill_chunk": 16, "kv_prefill": 32, "n_decode": 0, "kv_decode": 0, "time_us": 7}
+table(new + "/tp2/attention.csv", [chunk, {**chunk, "n_decode": 2, "kv_decode": 64},
+                                   {**chunk, "prefill_chunk": 0, "kv_prefill": 0, "n_decode": 2, "kv_decode": 64}])
+open(new + "/meta.yaml", "w").write("profiler_version: 1.0.0\nvllm_version: 0.19.0\n")
+
 def messages(op, rows):
     return [{**{f"time_stats.{op}.{s}": v for s, v in stat(ms).items()}, "num_workers": p, "size": size, "devices_per_node": node}
             for p, node, size, ms in rows]
@@ -130,9 +138,16 @@ holds links_network "left out: 1 times over the network" collectives.txt
 holds links_twice "left out: 2 times the same file under two GPUs" collectives.txt
 
 import_of llmservingsim sim
-is sim_ops "$(samples llmservingsim 1 | uniq -c | awk '{print $2 $1}' | tr '\n' ' ')" "attention_context1 embedding1 gemm4 op1 "
-holds sim_head "gemm,fp16,forward,none,NVIDIA RTX A6000,0,3,64128,4096," llmservingsim.out/samples.csv
-holds sim_attention "attention_context,fp16,forward,none,NVIDIA RTX A6000,1,1,32,64,16,4,128,0,0," llmservingsim.out/samples.csv
+is sim_ops "$(samples llmservingsim 1 | uniq -c | awk '{print $2 $1}' | tr '\n' ' ')" "attention_context2 attention_generation1 embedding1 gemm6 op1 rotary1 silu_mul1 "
+holds sim_vllm "gemm,bf16,forward,none,NVIDIA GeForce RTX 4090,0,3,14336,4096," llmservingsim.out/samples.csv
+holds sim_vllm_head "gemm,bf16,forward,none,NVIDIA GeForce RTX 4090,0,4,64128,4096," llmservingsim.out/samples.csv
+holds sim_vllm_chunk "attention_context,bf16,forward,none,NVIDIA GeForce RTX 4090,0,1,16,32,16,4,128,0,0," llmservingsim.out/samples.csv
+holds sim_vllm_step "attention_generation,bf16,forward,none,NVIDIA GeForce RTX 4090,0,2,1,64,16,4,128,0,0," llmservingsim.out/samples.csv
+holds sim_vllm_mixed "left out: 1 times attention of prefill and decoding in one batch" llmservingsim.txt
+holds sim_vllm_others "left out: 2 times a norm that adds, or sampling" llmservingsim.txt
+holds sim_vllm_version "library,vLLM 0.19.0" llmservingsim.out/groups.csv
+holds sim_head "gemm,fp16,forward,none,NVIDIA RTX A6000,1,3,64128,4096," llmservingsim.out/samples.csv
+holds sim_attention "attention_context,fp16,forward,none,NVIDIA RTX A6000,2,1,32,64,16,4,128,0,0," llmservingsim.out/samples.csv
 holds sim_chains "left out: 1 times a norm, rotary embedding or activation" llmservingsim.txt
 holds sim_decode "left out: 1 times decoding whose keys are not split" llmservingsim.txt
 

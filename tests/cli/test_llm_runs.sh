@@ -192,6 +192,24 @@ is "no setting out of the measured times" "$(cells sequences served_runs.csv)" "
 python3 "$ROOFTILE_SOURCE/scripts/corpora/aiconfigurator_serving.py" served.csv --serving --places -o served_runs.csv 2>served.txt
 is "a place less than users" "$(cells sequences served_runs.csv)" "7|7||"
 
+# ---- a log of vLLM, request by request: a trace, what was measured, and the command that simulates it ----
+mkdir log
+cat >log/requests.jsonl <<'END'
+{"request_id": "b", "input_toks": 300, "output_toks": 5, "arrival_time": 9, "queued_ts": 101.5, "scheduled_ts": 101.6, "first_token_ts": 102, "last_token_ts": 104}
+{"request_id": "a", "input_toks": 200, "output_toks": 1, "arrival_time": 8, "queued_ts": 100, "scheduled_ts": 100, "first_token_ts": 100.3, "last_token_ts": 100.3}
+END
+cat >log/meta.json <<'END'
+{"model": "meta-llama/Llama-3.1-8B", "engine_kwargs": {"tensor_parallel_size": 1, "max_num_seqs": 16, "max_num_batched_tokens": 2048, "dtype": "bfloat16"},
+ "kv_cache": {"num_kv_tokens": 40960}, "hardware": {"device_name": "NVIDIA GeForce RTX 4090"}}
+END
+succeeds "a log" python3 "$scripts/vllm_log.py" log -o trace.csv
+is "requests as they came" "$(tail -n +2 trace.csv | tr '\n' '|')" "0.000000,200,1|1.500000,300,5|"
+holds "times to the first token" "TTFT: mean 400.0 ms, median 400.0 ms" stdout
+holds "times between tokens" "TPOT: mean 500.0 ms" stdout
+command=$(grep '^rooftile serve' stdout)
+succeeds "the same server, simulated" sh -c "'$ROOFTILE' ${command#rooftile} -p roofline"
+succeeds_not "no log" python3 "$scripts/vllm_log.py" splitwise -o trace.csv
+
 # ---- the corpora themselves, where they are, whatever was added to them ----
 for line in pipeweave_runs:corpora/pipeweave splitwise:corpora/splitwise llm_inference_bench:corpora/llm-inference-bench \
     aiconfigurator_serving:aiconfigurator/silicon_sample.csv; do
