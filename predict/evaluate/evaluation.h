@@ -98,6 +98,7 @@ struct rt_scored_run {
     const struct rt_workload *workload;
     enum rt_workload_kind kind;
     bool graph_read;                               /* the graph was read from a file, not built */
+    bool throttled;                                /* looks so: run_steps.h */
     double forward_us, backward_us;                /* of the first candidate; NaN for pipelines */
     double coverage, kernels_us, communication_us; /* of the first candidate: forecast.h */
 };

@@ -1,5 +1,7 @@
 /* The part of a report that is about whole models. See report.h. */
 #include "base/status.h"
+#include "base/text.h"
+#include "models/predictors/predictor/throttling.h"
 #include "predict/evaluate/report.h"
 
 #include <math.h>
@@ -31,6 +33,26 @@ json_t *rt_evaluation_run_json(const struct rt_dataset *dataset, const struct rt
 
 /* --- what was judged --- */
 
+/* Names the boards of runs that look throttled, once each. */
+static void add_throttled(struct rt_report *report, const struct rt_evaluation *evaluation)
+{
+    struct rt_text boards = {0};
+    size_t count = 0;
+    for (size_t r = 0; r < evaluation->row_count; r++) {
+        const char *device = evaluation->run[r].name.device;
+        count += evaluation->run[r].throttled;
+        if (evaluation->run[r].throttled && (boards.text == NULL || strstr(boards.text, device) == NULL))
+            rt_text_item(&boards, ", ", "%s", device);
+    }
+    if (count > 0)
+        rt_report_add_words(report, "",
+                            "NOTE: %zu prefills look throttled, by %s: their large kernels reach less than "
+                            "%.0f%% of what the board sustains; they count like the others",
+                            count, boards.text, 100 * RT_THROTTLED);
+    rt_report_add_count(report, "data.throttled", NULL, count);
+    rt_text_release(&boards);
+}
+
 static void add_runs(struct rt_report *report, const struct rt_evaluation *evaluation)
 {
     const struct rt_candidate *reference =
@@ -43,6 +65,7 @@ static void add_runs(struct rt_report *report, const struct rt_evaluation *evalu
     if (evaluation->synthetic > 0)
         rt_report_add_words(report, "", "SYNTHETIC: %zu of them are made up, not measured",
                             evaluation->synthetic);
+    add_throttled(report, evaluation);
     if (evaluation->options.graphs != NULL)
         rt_report_add_words(report, "graphs",
                             "%zu read from %s; %zu built here (several GPUs, or no file of the name)",

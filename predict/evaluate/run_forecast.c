@@ -1,6 +1,7 @@
 /* Forecasts of measured runs: sums over their steps. See run_steps.h. */
 #include "predict/evaluate/run_steps.h"
 #include "base/status.h"
+#include "models/predictors/predictor/throttling.h"
 #include "predict/step/forecast_graphs.h"
 #include "predict/step/memory.h"
 #include "predict/step/power_limit.h"
@@ -8,14 +9,15 @@
 
 #include <math.h>
 
-/* Sum of the launches' bounds in one pass; NaN where several stages share it. */
-static double roofline_us(const struct rt_forecast *forecast)
+/* Sum of the launches' bounds from `least_us` on in one pass; NaN where several stages share it. */
+static double roofline_us(const struct rt_forecast *forecast, double least_us)
 {
     double sum = forecast->options.parallel.pipeline > 1 ? NAN : 0;
     for (size_t i = 0; i < forecast->launch_count; i++) {
         const struct rt_forecast_launch *launch = &forecast->launches[i];
         double times = rt_forecast_launch_total(forecast, launch) / launch->time_us;
-        sum += launch->source == RT_TIME_LINK ? 0 : times * launch->roofline_us;
+        bool counts = launch->source != RT_TIME_LINK && launch->roofline_us >= least_us;
+        sum += counts ? times * launch->roofline_us : 0;
     }
     return sum;
 }
@@ -25,7 +27,8 @@ static void add_forecast(struct rt_run_forecast *sum, const struct rt_run_steps 
 {
     double times = steps->times[s];
     sum->total_us += times * forecast->total_us;
-    sum->roofline_us += times * roofline_us(forecast);
+    sum->roofline_us += times * roofline_us(forecast, 0);
+    sum->large_us += times * roofline_us(forecast, RT_LARGE_US);
     sum->forward_us += times * forecast->forward_us;
     sum->backward_us += times * forecast->backward_us;
     sum->kernels_us += times * forecast->compute_us;
@@ -97,6 +100,13 @@ int rt_run_forecast(const struct rt_run_steps *steps, const struct rt_predictor 
     sum.ln_half_width = log(sum.ln_half_width / sum.total_us);
     *out = sum;
     return status;
+}
+
+bool rt_run_looks_throttled(const struct rt_run_steps *steps, const struct rt_run_forecast *forecast,
+                            double measured_us)
+{
+    return steps->kind == RT_KIND_PREFILL && forecast->large_us > forecast->roofline_us / 2 &&
+           forecast->roofline_us < RT_THROTTLED * measured_us;
 }
 
 int rt_run_profiles(const struct rt_run_steps *steps, const struct rt_predictor *predictor,

@@ -58,6 +58,7 @@ void rt_run_steps_release(struct rt_run_steps *steps);
 struct rt_run_forecast {
     double total_us;                /* with the host's part of a server */
     double roofline_us;             /* of the kernels, each at its bound; NaN for pipelines */
+    double large_us;                /* the part of it of kernels above RT_LARGE_US: throttling.h */
     double forward_us, backward_us; /* of training; NaN for pipelines */
     double kernels_us, communication_us;
     double coverage;      /* 0..1, by time */
@@ -72,6 +73,12 @@ struct rt_run_forecast {
  * rt_forecast_cap_power of each step, and has its errors too. */
 int rt_run_forecast(const struct rt_run_steps *steps, const struct rt_predictor *predictor,
                     const struct rt_device *device, bool fallback, double level, struct rt_run_forecast *out);
+
+/* Did a board that was too hot or short of power run this? As of products alone (throttling.h): a prefill of
+ * large kernels that took more than 1 / RT_THROTTLED of what they take at their bounds. Of 34 prefills of
+ * PipeWeave healthy boards' reach 0.70 to 0.84 of those, an L40's 0.58 and an RTX 6000 Ada's 0.26 to 0.52. */
+bool rt_run_looks_throttled(const struct rt_run_steps *steps, const struct rt_run_forecast *forecast,
+                            double measured_us);
 
 /* The power profile of each step of a run on `device` (steps->count of them), for one time of it: what energy
  * is summed of and fitted to. At its full clock, and where the run has a power limit below the board's at

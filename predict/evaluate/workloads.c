@@ -100,6 +100,7 @@ static int forecast_run(struct rt_evaluation *evaluation, size_t c, const struct
         run->coverage = forecast->coverage;
         run->kernels_us = forecast->kernels_us;
         run->communication_us = forecast->communication_us;
+        run->throttled = rt_run_looks_throttled(steps, forecast, run->workload->end_to_end_us);
     }
     return check_possible(run, forecast->roofline_us);
 }

@@ -119,6 +119,18 @@ succeeds_not() { if "${@:2}" >stdout 2>stderr; then not_ok "$1" "it succeeded"; 
 succeeds_not "an empty corpus" python3 "$scripts/pipeweave_runs.py" pipeweave -o none.csv
 holds "is one sentence" "holds no e2e/real/e2e_*.jsonl" stderr
 
+# Prefills whose large kernels reach too little of what the board sustains; decode steps, which are of small ones, say nothing.
+awk -F, -v OFS=, 'NR == 1 { for (i = 1; i <= NF; i++) column[$i] = i } NR > 1 { $column["end_to_end_us"] = 1e8 } { print }' <<'END' >hot.csv
+device,model,batch,sequence,mode,dtype,end_to_end_us,runtime,backend
+RTX 6000 Ada,qwen2.5-14b,8,3000,inference,bf16,1,serving,sglang
+RTX 6000 Ada,qwen2.5-14b,8,3000,decode,bf16,1,serving,sglang
+END
+succeeds "runs of a hot board" "$ROOFTILE" dataset import -f workloads hot.csv -o hot.h5
+succeeds "are judged" "$ROOFTILE" evaluate -p roofline --workloads hot.h5
+holds "and named" "NOTE: 1 prefills look throttled, by NVIDIA RTX 6000 Ada Generation" stdout
+succeeds "to calibrate to them" "$ROOFTILE" calibrate -p pretrained hot.h5 --gpu "RTX 6000 Ada" --from models -o hot_calibrated.h5
+holds "is warned of" "1 of the 2 runs that NVIDIA RTX 6000 Ada Generation is calibrated to look throttled" stderr
+
 # ---- Splitwise ----
 mkdir -p splitwise/data
 cat >splitwise/data/perf_model.csv <<'END'

@@ -19,6 +19,7 @@ static const double step = 1e-3;              /* of a shift, for slopes by diffe
 struct run {
     struct rt_run_steps steps;
     struct rt_calibrated_run row;
+    bool throttled; /* looks so */
 };
 
 struct runs {
@@ -83,13 +84,15 @@ static void set_shift(struct runs *runs, const double shift[RT_EFFECT_PARTS])
     }
 }
 
-static int forecast_run(const struct runs *runs, const struct run *run, double *time_us)
+static int forecast_run(const struct runs *runs, struct run *run, double *time_us)
 {
     struct rt_run_forecast forecast;
     int status = rt_run_forecast(&run->steps, runs->predictor, runs->device, true, 0, &forecast);
-    if (status == RT_OK)
-        *time_us = forecast.total_us;
-    return status;
+    if (status != RT_OK)
+        return status;
+    *time_us = forecast.total_us;
+    run->throttled = rt_run_looks_throttled(&run->steps, &forecast, run->row.workload->end_to_end_us);
+    return RT_OK;
 }
 
 /* What is fitted is the mean of the two shifts and their difference. */
@@ -109,7 +112,7 @@ static int evaluate_at(struct runs *runs, const double parameter[2], double *out
     shift_of(parameter, shift);
     set_shift(runs, shift);
     for (size_t r = 0; status == RT_OK && r < runs->count; r++) {
-        const struct run *run = &runs->run[r];
+        struct run *run = &runs->run[r];
         if (!run->row.used)
             continue;
         status = forecast_run(runs, run, &time_us);
@@ -132,6 +135,17 @@ static int evaluate_runs(void *context, const double *parameter, double *residua
     return status;
 }
 
+/* Says so where runs to be fitted look throttled: the shift would be that of a hot board. */
+static void warn_of_throttled(const struct runs *runs)
+{
+    size_t count = 0;
+    for (size_t r = 0; r < runs->count; r++)
+        count += runs->run[r].row.used && runs->run[r].throttled;
+    if (count > 0)
+        rt_warn("%zu of the %zu runs that %s is calibrated to look throttled: a cool one will be faster",
+                count, runs->used, runs->device->name);
+}
+
 static int fit_shift(struct runs *runs, double shift[RT_EFFECT_PARTS])
 {
     const double centre[2] = {runs->prior, 0}, spread[2] = {common_spread, difference_spread};
@@ -144,6 +158,7 @@ static int fit_shift(struct runs *runs, double shift[RT_EFFECT_PARTS])
                                         .evaluate = evaluate_runs,
                                         .context = runs};
     struct rt_robust_fit fit;
+    warn_of_throttled(runs);
     put_start(runs);
     int status = rt_robust_fit(&problem, parameter, &fit);
     if (status != RT_OK)
