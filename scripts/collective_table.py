@@ -17,7 +17,7 @@ from pathlib import Path
 OPS = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "send_receive")
 FABRICS = ("own", "switch", "mesh", "pairs", "pcie", "pcie-peer", "pcie-host")
 LIBRARIES = ("NCCL", "server's, CUDA graph", "server's, eager")
-BYTES = {"fp16": 2, "bf16": 2, "fp32": 4, "int8": 1}
+BYTES = {"fp16": 2, "bf16": 2, "fp32": 4, "fp64": 8, "int8": 1}
 CLASSES = (("to 64 KiB", 65536), ("to 1 MiB", 2**20), ("to 16 MiB", 2**24), ("to 128 MiB", 2**27), ("larger", math.inf))
 
 

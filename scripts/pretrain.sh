@@ -3,8 +3,8 @@
 #
 #   scripts/pretrain.sh NEUSIGHT AICONFIGURATOR CORPORA
 #
-# Two folders as `rooftile dataset import` reads them, and one that holds vidur, pipeweave and deepbench as scripts/corpora
-# reads them, and for energy zeus, splitwise and mlenergy: docs/guide/train.md says what of them is used.
+# Two folders as `rooftile dataset import` reads them, and one that holds vidur, pipeweave, nccl and deepbench as
+# scripts/corpora reads them, and for energy zeus, splitwise and mlenergy: docs/guide/train.md says what of them is used.
 #
 # Defaults (seed 1), nothing kept for testing, two threads: the same bytes from the same measurements and OpenBLAS kernels.
 set -eu
@@ -24,9 +24,10 @@ trap 'rm -rf "$work"' EXIT
 python3 "$source_folder/scripts/corpora/vidur.py" "$3/vidur" -o "$work/vidur" --without attention_context,attention_generation,gemm
 python3 "$source_folder/scripts/corpora/collectives.py" "$3/vidur" -o "$work/vidur-links"
 python3 "$source_folder/scripts/corpora/collectives.py" "$3/pipeweave" -o "$work/pipeweave-links"
+python3 "$source_folder/scripts/corpora/nccl_tests.py" "$3/nccl" -o "$work/nccl-links"
 python3 "$source_folder/scripts/corpora/deepbench.py" "$3/deepbench" -o "$work/deepbench" --without gemm
 files=("$work/neusight.h5" "$work/aiconfigurator.h5")
-for name in vidur vidur-links pipeweave-links deepbench; do
+for name in vidur vidur-links pipeweave-links nccl-links deepbench; do
     "$rooftile" dataset import --format csv "$work/$name" -o "$work/$name.h5" --quiet
     files+=("$work/$name.h5")
 done

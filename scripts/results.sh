@@ -207,25 +207,26 @@ make_convolutions() {
 }
 
 # Collectives of a corpus as a dataset and as CSV: $work/collectives-NAME.h5 and $work/collectives-NAME/.
-collectives() { # vidur | pipeweave
-    local name=$work/collectives-$1
+collectives() { # vidur | pipeweave | nccl
+    local name=$work/collectives-$1 converter=collectives
+    [ "$1" != nccl ] || converter=nccl_tests
     [ -e "$name.h5" ] || {
-        "$source_folder/scripts/corpora/collectives.py" "$corpora/$1" -o "$name" >/dev/null
+        "$source_folder/scripts/corpora/$converter.py" "$corpora/$1" -o "$name" >/dev/null
         "$rooftile" dataset import --format csv "$name" -o "$name.h5" --quiet >/dev/null
     }
     echo "$name"
 }
 
 make_collectives() {
-    local vidur pipeweave published gpu file
-    vidur=$(collectives vidur) pipeweave=$(collectives pipeweave) published=$work/collectives-aiconfigurator
+    local vidur pipeweave nccl published gpu file
+    vidur=$(collectives vidur) pipeweave=$(collectives pipeweave) nccl=$(collectives nccl) published=$work/collectives-aiconfigurator
     [ -d "$published" ] || "$rooftile" dataset export "$(data aiconfigurator)" -o "$published" >/dev/null
-    for gpu in A100 H100 H200 L40S A40; do
+    for gpu in A100 H100 H200 H800 B200 L40S Ada A40; do
         file=$work/collectives-without-$gpu.h5
-        "$rooftile" train "$(data aiconfigurator)" "$vidur.h5" "$pipeweave.h5" --family collective --no-test \
-            --hold-out-gpu "$gpu" --seed 1 --threads 1 --quiet --overwrite -o "$file" >/dev/null
-        "$source_folder/scripts/collective_table.py" "$(dirname "$rooftile")/librooftile.so" "$file" "$gpu" \
-            AIConfigurator="$published" Vidur="$vidur" PipeWeave="$pipeweave" | sed "$([ "$gpu" = A100 ] || echo 1d)"
+        "$rooftile" train "$(data aiconfigurator)" "$vidur.h5" "$pipeweave.h5" "$nccl.h5" --family collective --no-test \
+            --hold-out-gpu "${gpu/Ada/RTX 6000 Ada}" --seed 1 --threads 1 --quiet --overwrite -o "$file" >/dev/null
+        "$source_folder/scripts/collective_table.py" "$(dirname "$rooftile")/librooftile.so" "$file" "$gpu" AIConfigurator="$published" \
+            Vidur="$vidur" PipeWeave="$pipeweave" nccl-tests="$nccl" | sed "$([ "$gpu" = A100 ] || echo 1d)"
     done >"$out/collectives.csv"
 }
 

@@ -3,6 +3,7 @@
 #include "base/hash_set.h"
 #include "base/sort.h"
 #include "base/status.h"
+#include "models/predictors/nn/blas.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -12,13 +13,14 @@ enum { ROUNDS = 2, REWEIGHTINGS = 3, SWEEPS = 400 };
 static const double RIDGE = 1e-3;     /* part of the diagonal, so that equal columns share */
 static const double EFFECT_RIDGE = 4; /* cells that the prior of a device effect is worth */
 static const double OUTLIER = 0.2;    /* error in ln from which a row counts less */
+static const double SERVERS = 0.1;    /* width of a server from which intervals have it beside them */
 static const double SMALL = 65536.0;  /* bytes of messages that the host's launch takes longer than */
 
 struct row {
     double term[RT_LINK_TERMS];
     enum rt_link_algorithm algorithm;
     bool timed_by_host; /* launched by the host: no algorithm's time */
-    double measured_us, weight, start_share, bound_us;
+    double measured_us, weight, share[RT_EFFECT_PARTS], bound_us, server_width;
     size_t sample;
     int32_t device;
     bool train; /* else validation */
@@ -88,8 +90,12 @@ static void set_row(const struct rt_dataset *dataset, size_t sample_index, struc
     row->measured_us = sample->latency_us;
     row->algorithm = rt_link_chosen(&sample->call, device);
     row->timed_by_host = sample->call.dim[RT_DIM_LIBRARY] == RT_LIBRARY_SERVER_EAGER;
-    row->start_share = rt_link_start_share(&sample->call);
+    row->share[RT_EFFECT_COMPUTE] = rt_link_start_share(&sample->call, device);
+    row->share[RT_EFFECT_MEMORY] = 1 - row->share[RT_EFFECT_COMPUTE];
+    row->share[RT_EFFECT_DEPTH] = rt_link_bridge_share(&sample->call, device);
+    row->share[RT_EFFECT_NARROW] = rt_link_steps_share(&sample->call, device);
     row->bound_us = rt_link_bound_us(&sample->call, device);
+    row->server_width = rt_link_server_width(&sample->call, device);
     rt_link_terms_of(&sample->call, device, row->algorithm, row->term);
 }
 
@@ -113,10 +119,12 @@ static void gather(const struct rt_training_data *data, const struct rt_family_n
 
 /* ---- coefficients ---- */
 
-static double shift_of(const struct row *row, const struct rt_device_effect *effects)
+static double shift_by(const struct row *row, const struct rt_device_effect *effect)
 {
-    const double *value = effects[row->device].value;
-    return row->start_share * value[RT_EFFECT_COMPUTE] + (1 - row->start_share) * value[RT_EFFECT_MEMORY];
+    double shift = 0;
+    for (int p = 0; p < RT_EFFECT_PARTS; p++)
+        shift += row->share[p] * effect->value[p];
+    return shift;
 }
 
 static double unit_us(const double coefficient[RT_LINK_TERMS], const struct row *row)
@@ -158,7 +166,7 @@ static size_t accumulate(const struct rows *rows, const bool *taken, const struc
         const struct row *row = &rows->row[i];
         if (!is_taken(row, taken, algorithm))
             continue;
-        double target = row->measured_us * exp(-shift_of(row, effects)), weight = row->weight;
+        double target = row->measured_us * exp(-shift_by(row, &effects[row->device])), weight = row->weight;
         if (c != NULL) { /* towards errors in ln, of which large ones count by their size alone */
             double ratio = fmax(unit_us(c, row) / target, 1e-6);
             weight *= fmin(1, OUTLIER / fabs(log(ratio) + 1e-12)) / fmax(ratio, 0.3);
@@ -212,30 +220,65 @@ static double fit_host(const struct rt_dataset *dataset, const struct rows *rows
 
 /* ---- device effects ---- */
 
-/* Start and wire of a device: (H + ridge) value = g, two by two. */
-static void fit_effect(const struct rt_dataset *dataset, const struct rows *rows,
-                       const struct rt_link_model *model, size_t device, struct rt_device_effect *effect)
+/* Start, wire, bridges and steps of a device: (H + ridge) value = g, by rows weighted by what the last ones
+ * leave of their errors. */
+static void fit_effect(const struct rows *rows, const struct rt_link_model *model, size_t device,
+                       struct rt_device_effect *effect)
 {
-    double a = EFFECT_RIDGE, b = 0, d = EFFECT_RIDGE, x = 0, y = 0;
-    rt_device_effect_init(effect, &dataset->devices[device]);
+    double h[RT_EFFECT_PARTS][RT_EFFECT_PARTS] = {{0}}, g[RT_EFFECT_PARTS] = {0};
+    for (int p = 0; p < RT_EFFECT_PARTS; p++)
+        h[p][p] = EFFECT_RIDGE;
     for (size_t i = 0; i < rows->count; i++) {
         const struct row *row = &rows->row[i];
         if (!row->train || row->device != (int32_t)device || row->timed_by_host)
             continue;
-        double s = row->start_share, w = 1 - s;
         double error = log(row->measured_us / unit_us(model->coefficient[row->algorithm], row));
-        double weight = row->weight * fmin(1, OUTLIER / (fabs(error) + 1e-12));
-        a += weight * s * s;
-        b += weight * s * w;
-        d += weight * w * w;
-        x += weight * s * error;
-        y += weight * w * error;
-        effect->kernels++;
-        rt_device_effect_add_dtype(effect, (enum rt_dtype)dataset->samples[row->sample].call.dtype);
+        double left = fabs(error - shift_by(row, effect)) + 1e-12,
+               weight = row->weight * fmin(1, OUTLIER / left);
+        for (int p = 0; p < RT_EFFECT_PARTS; p++) {
+            g[p] += weight * row->share[p] * error;
+            for (int q = 0; q < RT_EFFECT_PARTS; q++)
+                h[p][q] += weight * row->share[p] * row->share[q];
+        }
     }
-    double determinant = a * d - b * b;
-    effect->value[RT_EFFECT_COMPUTE] = (x * d - b * y) / determinant;
-    effect->value[RT_EFFECT_MEMORY] = (a * y - b * x) / determinant;
+    rt_solve_positive(RT_EFFECT_PARTS, h[0], g);
+    memcpy(effect->value, g, sizeof g);
+}
+
+static void fit_effects(const struct rt_dataset *dataset, const struct rows *rows, const bool *taken,
+                        const struct rt_link_model *model, struct rt_device_effect *effects)
+{
+    for (size_t d = 0; d < dataset->device_count; d++)
+        for (int round = 0; round <= REWEIGHTINGS && taken[d]; round++)
+            fit_effect(rows, model, d, &effects[d]);
+}
+
+/* What devices have in common of the start and the wire, their mean, is the coefficients'. */
+static void centre(struct rt_device_effect *effects, const bool *taken, size_t count)
+{
+    for (int p = 0; p <= RT_EFFECT_MEMORY; p++) {
+        double sum = 0, devices = 0;
+        for (size_t d = 0; d < count; d++) {
+            sum += effects[d].value[p];
+            devices += taken[d];
+        }
+        for (size_t d = 0; d < count; d++)
+            effects[d].value[p] -= taken[d] ? sum / devices : 0;
+    }
+}
+
+/* What each was fitted to. */
+static void count_rows(const struct rt_dataset *dataset, const struct rows *rows,
+                       struct rt_device_effect *effects)
+{
+    for (size_t i = 0; i < rows->count; i++) {
+        const struct row *row = &rows->row[i];
+        if (!row->train || row->timed_by_host)
+            continue;
+        effects[row->device].kernels++;
+        rt_device_effect_add_dtype(&effects[row->device],
+                                   (enum rt_dtype)dataset->samples[row->sample].call.dtype);
+    }
 }
 
 /* Coefficients and effects (devices of the dataset; `taken` of them are fitted). */
@@ -244,14 +287,15 @@ static void fit_all(const struct rt_dataset *dataset, const struct rows *rows, c
 {
     for (size_t d = 0; d < dataset->device_count; d++)
         rt_device_effect_init(&effects[d], &dataset->devices[d]);
+    count_rows(dataset, rows, effects);
     *model = rt_link_prior;
+    fit_effects(dataset, rows, taken, model, effects);
+    centre(effects, taken, dataset->device_count);
     for (int round = 0; round < ROUNDS; round++) {
         for (int algorithm = 0; algorithm < RT_LINK_ALGORITHMS; algorithm++)
             fit_algorithm(rows, taken, effects, (enum rt_link_algorithm)algorithm,
                           model->coefficient[algorithm]);
-        for (size_t d = 0; d < dataset->device_count; d++)
-            if (taken[d])
-                fit_effect(dataset, rows, model, d, &effects[d]);
+        fit_effects(dataset, rows, taken, model, effects);
     }
     model->host_us = fit_host(dataset, rows, taken, rt_link_prior.host_us);
 }
@@ -295,7 +339,7 @@ static void add_errors(const struct rt_dataset *dataset, const struct rt_family_
 {
     for (size_t i = 0; i < rows->count; i++) {
         const struct row *row = &rows->row[i];
-        if (devices[row->device] && (unseen || !row->train))
+        if (devices[row->device] && (unseen ? row->server_width < SERVERS : !row->train))
             rt_residuals_add(residuals, error_of(dataset, net, row, unseen), row->device,
                              dataset->samples[row->sample].call.dtype, row->bound_us);
     }

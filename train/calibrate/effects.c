@@ -49,6 +49,7 @@ static const double dispatch_scatter = 0.3; /* of a kernel's dispatch overhead, 
 static const double likeness = 0.1;         /* correlation of any two kernels' errors */
 static const double default_spread = 0.3;   /* of device effects, where fewer than three devices are known */
 static const double least_spread = 0.1;     /* known devices may agree by chance */
+static const double bridges_spread = 0.84;  /* of host bridges: their 90% lie within ln 4 (roofline/link.h) */
 static const double least_dispatch_spread = 0.5; /* of ln(dispatch overhead + 1 us) */
 
 /* Standard deviation of `value` (count). */
@@ -82,7 +83,8 @@ static double spread_of(const struct rt_device_effects *known, size_t part, doub
 
 double rt_calibrate_spread(const struct rt_device_effects *known, enum rt_effect_part part)
 {
-    return spread_of(known, part, least_spread);
+    bool bridges = known->family == RT_FAMILY_COLLECTIVE && part == RT_EFFECT_DEPTH;
+    return spread_of(known, part, bridges ? bridges_spread : least_spread);
 }
 
 double rt_calibrate_dispatch_spread(const struct rt_device_effects *known)

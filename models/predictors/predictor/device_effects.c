@@ -86,6 +86,7 @@ enum alike {
     MEMORY_KIND = 4,
     CAPABILITY = 8, /* one design of multiprocessor */
     LIBRARIES = 16, /* of one major compute capability */
+    LINE = 32,      /* and kind of memory */
 };
 
 /* What a prior is taken from: the devices that the network was fitted to. */
@@ -102,7 +103,7 @@ static uint8_t alike(const struct rt_device_effect *known, const struct rt_devic
     bool capability = rt_capability_same(device->capability, known->capability);
     bool libraries = rt_capability_same_major(device->capability, known->capability);
     return (uint8_t)(ALL | vendor * VENDOR | kind * MEMORY_KIND | capability * CAPABILITY |
-                     libraries * LIBRARIES);
+                     libraries * LIBRARIES | (libraries && kind) * LINE);
 }
 
 /* Effects of the devices alike into `values`. */
@@ -148,6 +149,8 @@ static double prior_of(const struct relatives *relatives, enum rt_effect_part pa
     enum rt_family family = relatives->effects->family;
     bool product = rt_families[family].product;
     double prior;
+    if (family == RT_FAMILY_COLLECTIVE && (part == RT_EFFECT_DEPTH || part == RT_EFFECT_NARROW))
+        return 0; /* of servers: what one does says nothing of the next */
     if (part == RT_EFFECT_MEMORY && !product) {
         prior = mean(relatives->values, gather(relatives, ALL, offset));
         prior = shrunk(relatives, MEMORY_KIND, offset, prior);
@@ -156,6 +159,8 @@ static double prior_of(const struct relatives *relatives, enum rt_effect_part pa
     }
     if (product ? part != RT_EFFECT_COMPUTE : family == RT_FAMILY_CONV && part == RT_EFFECT_COMPUTE)
         prior = shrunk(relatives, LIBRARIES, offset, prior);
+    if (family == RT_FAMILY_COLLECTIVE && part == RT_EFFECT_COMPUTE)
+        prior = shrunk(relatives, LINE, offset, prior);
     return shrunk(relatives, CAPABILITY, offset, prior);
 }
 

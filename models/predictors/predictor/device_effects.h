@@ -14,6 +14,9 @@
  * same binaries: how a library tiles products depends on them
  * - all four shrunk to those of the same compute capability, one design of multiprocessor
  * - dispatch overhead: median of its vendor's; it is the host's
+ * - of collectives depth and narrow are what a server's host bridges and steps do (roofline/link.h): 0, as
+ * one server says nothing of the next; compute, their start, is shrunk to GPUs of the same major compute
+ * capability and kind of memory, the boards of one line
  */
 #ifndef ROOFTILE_MODELS_PREDICTORS_PREDICTOR_DEVICE_EFFECTS_H
 #define ROOFTILE_MODELS_PREDICTORS_PREDICTOR_DEVICE_EFFECTS_H

@@ -84,12 +84,21 @@ static bool is_new_vendor(const struct rt_device_effects *effects, const struct 
  * vendor: NeuSight's two AMD GPUs. docs/log/intervals.md */
 static const double NEW_VENDOR = 2;
 
+/* Of collectives: what their server's host bridges may do. */
+static double server_width(const struct asked *asked)
+{
+    return asked->net->forecaster == RT_FORECASTER_LINKS
+               ? rt_link_server_width(&asked->query->call, asked->device) * rt_interval_scale(asked->level)
+               : 0;
+}
+
 static double unseen_width(const struct asked *asked, double known, double unseen)
 {
     const struct rt_device_effects *effects = &asked->net->effects;
+    double server = server_width(asked);
     if (knows_alike(effects, asked->device))
-        return sqrt(known * unseen);
-    return is_new_vendor(effects, asked->device) ? NEW_VENDOR * unseen : unseen;
+        return hypot(server, sqrt(known * unseen));
+    return hypot(server, is_new_vendor(effects, asked->device) ? NEW_VENDOR * unseen : unseen);
 }
 
 static double device_width(const struct asked *asked)

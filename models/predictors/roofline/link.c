@@ -59,12 +59,19 @@ static double link_gbs(const struct rt_call *call, const struct rt_device *devic
 /* What PCIe carries of its data sheet: rings of four A100 and H100 boards reach 0.75 between their pairs
  * (Vidur), pairs of L40S 0.63 to 0.69 (AIConfigurator). */
 static const double PCIE_PAYLOAD = 0.75;
-/* Where GPUs share host bridges a GPU's part falls with the square of how many they are: L40S reach 20, 5.2
- * and 1.45 GB/s in groups of 2, 4 and 8 (AIConfigurator). */
-static double shared_bridges(int64_t gpus)
+/* Host bridges that p GPUs share carry what one pair of them does: the prior, between peers of which each has
+ * its own path (1; four A100 and H100 boards, Vidur) and machines where it falls with the square (four and
+ * eight L40S, AIConfigurator). What a server does beyond it is its device effect (rt_link_bridge_share). A
+ * host has up to eight GPUs: more of them are several hosts. */
+static double pairs_on_bridges(int64_t gpus)
 {
-    double pairs = (double)gpus / 2;
-    return 1 / (pairs * pairs);
+    const double most = 4;
+    return fmin((double)gpus / 2, most);
+}
+
+static bool shares_bridges(enum rt_fabric fabric)
+{
+    return fabric == RT_FABRIC_PCIE || fabric == RT_FABRIC_PCIE_HOST;
 }
 /* Through the host's memory a pair of A40 reaches 4 to 5 of 32 GB/s (Vidur). */
 static const double HOST_PAYLOAD = 0.14;
@@ -73,10 +80,8 @@ static double carried(const struct rt_call *call, const struct rt_device *device
 {
     enum rt_fabric fabric = fabric_of(call, device);
     int64_t gpus = gpus_of(call);
-    if (fabric == RT_FABRIC_PCIE)
-        return PCIE_PAYLOAD * shared_bridges(gpus);
-    if (fabric == RT_FABRIC_PCIE_HOST)
-        return HOST_PAYLOAD * shared_bridges(gpus);
+    if (shares_bridges(fabric))
+        return (fabric == RT_FABRIC_PCIE ? PCIE_PAYLOAD : HOST_PAYLOAD) / pairs_on_bridges(gpus);
     return rt_fabric_is_pcie(fabric, gpus) ? PCIE_PAYLOAD : rt_design_of(device)->link_payload;
 }
 
@@ -200,28 +205,42 @@ static double copy_us(const struct rt_call *call, const struct rt_device *device
     return 1e6 * 2 * message_bytes(call) / (1e9 * device->bandwidth_gbs);
 }
 
+static double nccl_us(const struct rt_link_model *model, const struct rt_call *call,
+                      const struct rt_device *device)
+{
+    double us = algorithm_us(model, call, device, ring_of(call->op));
+    if (switch_reduces(call, device))
+        us = fmin(us, algorithm_us(model, call, device, RT_LINK_SWITCH_REDUCE));
+    return us;
+}
+
+/* NCCL where that is faster, as servers have it from some size on. */
 static double server_us(const struct rt_link_model *model, const struct rt_call *call,
                         const struct rt_device *device, bool queued)
 {
     double us = fmin(algorithm_us(model, call, device, RT_LINK_ONE_SHOT),
-                     algorithm_us(model, call, device, RT_LINK_TWO_SHOT));
+                     algorithm_us(model, call, device, RT_LINK_TWO_SHOT)),
+           nccl = nccl_us(model, call, device);
     if (call->dim[RT_DIM_LIBRARY] != RT_LIBRARY_SERVER_EAGER)
-        return us;
-    return fmax(us + copy_us(call, device), queued ? 0 : model->host_us);
+        return fmin(us, nccl);
+    return fmax(fmin(us + copy_us(call, device), nccl), queued ? 0 : rt_link_host_us(model, call, device));
+}
+
+double rt_link_host_us(const struct rt_link_model *model, const struct rt_call *call,
+                       const struct rt_device *device)
+{
+    bool launched = call->dim[RT_DIM_LIBRARY] == RT_LIBRARY_SERVER_EAGER && server_reduces(call, device);
+    return launched ? model->host_us : 0;
 }
 
 double rt_link_us(const struct rt_link_model *model, const struct rt_call *call,
                   const struct rt_device *device, bool queued)
 {
-    double bound = rt_link_bound_us(call, device), us;
+    double bound = rt_link_bound_us(call, device);
     if (isnan(bound))
         return NAN;
-    if (server_reduces(call, device))
-        return fmax(bound, server_us(model, call, device, queued));
-    us = algorithm_us(model, call, device, ring_of(call->op));
-    if (switch_reduces(call, device))
-        us = fmin(us, algorithm_us(model, call, device, RT_LINK_SWITCH_REDUCE));
-    return fmax(bound, us);
+    return fmax(bound, server_reduces(call, device) ? server_us(model, call, device, queued)
+                                                    : nccl_us(model, call, device));
 }
 
 double rt_link_bound_us(const struct rt_call *call, const struct rt_device *device)
@@ -232,9 +251,43 @@ double rt_link_bound_us(const struct rt_call *call, const struct rt_device *devi
     return gbs > 0 ? 1e6 * shape.sent * message_bytes(call) / (1e9 * gbs) : NAN;
 }
 
-double rt_link_start_share(const struct rt_call *call)
+/* Share of the wire in a ring's time by the prior. */
+static double wire_share(const struct rt_call *call, const struct rt_device *device)
 {
-    double p = (double)gpus_of(call);
-    double part = shape_of(ring_of(call->op), p).sent * message_bytes(call) / (p - 1);
-    return 1 / (1 + part / (512 * RT_KIB));
+    enum rt_link_algorithm ring = ring_of(call->op);
+    double term[RT_LINK_TERMS], us = algorithm_us(&rt_link_prior, call, device, ring);
+    if (!rt_link_terms_of(call, device, ring, term))
+        return 0;
+    const double *coefficient = rt_link_prior.coefficient[ring];
+    return (coefficient[RT_LINK_WIRE] * term[RT_LINK_WIRE] +
+            coefficient[RT_LINK_WIRE_SPLIT] * term[RT_LINK_WIRE_SPLIT]) /
+           us;
+}
+
+/* How often GPUs double from a pair to all of a host, 0..1. */
+static double doublings(const struct rt_call *call)
+{
+    return log2(pairs_on_bridges(gpus_of(call))) / 2;
+}
+
+double rt_link_start_share(const struct rt_call *call, const struct rt_device *device)
+{
+    return 1 - wire_share(call, device);
+}
+
+double rt_link_bridge_share(const struct rt_call *call, const struct rt_device *device)
+{
+    bool shared = shares_bridges(fabric_of(call, device));
+    return shared ? doublings(call) * wire_share(call, device) : 0;
+}
+
+double rt_link_steps_share(const struct rt_call *call, const struct rt_device *device)
+{
+    return doublings(call) * rt_link_start_share(call, device);
+}
+
+double rt_link_server_width(const struct rt_call *call, const struct rt_device *device)
+{
+    bool shared = shares_bridges(fabric_of(call, device));
+    return shared ? log(4) * wire_share(call, device) * (1 + doublings(call)) / 2 : 0;
 }

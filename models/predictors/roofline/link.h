@@ -70,12 +70,28 @@ enum rt_link_algorithm rt_link_chosen(const struct rt_call *call, const struct r
 double rt_link_us(const struct rt_link_model *model, const struct rt_call *call,
                   const struct rt_device *device, bool queued);
 
+/* What the host takes to launch it where it does: no GPU's effect scales it. */
+double rt_link_host_us(const struct rt_link_model *model, const struct rt_call *call,
+                       const struct rt_device *device);
+
 /* Bytes that a GPU must send over the link of the data sheet: (p-1)/p of the message, all-reduce twice that
  * or, where switches may reduce, the message once. NaN where the link is unknown. */
 double rt_link_bound_us(const struct rt_call *call, const struct rt_device *device);
 
-/* Share of starting up in a call's time, 0..1, by which device effects mix: 1 / (1 + bytes / 512 KiB) of the
- * bytes to one peer. As other shares it depends on the call alone. */
-double rt_link_start_share(const struct rt_call *call);
+/* Shares, 0..1, by which device effects mix in a call's time.
+ *
+ * Start: what is not wire in a ring's time by the prior, and the rest. So mixed, no message is faster than a
+ * shorter one and no link slower than a lesser one while the two effects differ by less than 1: of a wire's
+ * share w the time grows by w (1 + (wire - start) (1 - w)).
+ * Bridges (RT_EFFECT_DEPTH): wire times how often GPUs double from a pair to the eight of a host; 0 where
+ * they do not share host bridges. An effect of ln 4 is a server whose GPUs' part falls with the square of how
+ * many they are, -ln 4 one where all are peers. Steps (RT_EFFECT_NARROW): the same of starting up. */
+double rt_link_start_share(const struct rt_call *call, const struct rt_device *device);
+double rt_link_bridge_share(const struct rt_call *call, const struct rt_device *device);
+double rt_link_steps_share(const struct rt_call *call, const struct rt_device *device);
+
+/* ln of the 90% interval that host bridges of an unknown server leave: wire times ln 2 of a pair (0.36 to
+ * 0.75 of the link are measured), ln 4 of eight (from peers to the square). */
+double rt_link_server_width(const struct rt_call *call, const struct rt_device *device);
 
 #endif

@@ -61,7 +61,7 @@ static void test_bounds(void)
     CU_ASSERT_TRUE(isnan(bound(&boards, RT_OP_ALL_REDUCE, 2, RT_FABRIC_PAIRS)));
 }
 
-/* Measured by AIConfigurator, in us; 20% around them. */
+/* Measured by AIConfigurator and PipeWeave, in us; 20% around them. */
 static void test_prior_is_near_measurements(void)
 {
     static const struct {
@@ -76,7 +76,7 @@ static void test_prior_is_near_measurements(void)
                 {"H100-SXM", RT_OP_ALL_GATHER, 2, 67108864, RT_LIBRARY_NCCL, 159},
                 {"H200", RT_OP_ALL_REDUCE, 8, 65536, RT_LIBRARY_SERVER, 6.6},
                 {"H200", RT_OP_ALL_TO_ALL, 8, 134217728, RT_LIBRARY_NCCL, 404},
-                {"L40S", RT_OP_ALL_REDUCE, 4, 16777216, RT_LIBRARY_NCCL, 4922}};
+                {"H800-SXM", RT_OP_SEND_RECEIVE, 2, 268435456, RT_LIBRARY_NCCL, 1620}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct rt_device device = named(rows[i].device);
         double us =
@@ -160,23 +160,64 @@ static void test_more_hardware_is_never_slower(void)
     }
 }
 
-/* Nor is a message of more bytes faster. */
+static double shifted(const struct rt_device *device, const struct rt_call *call, const double effect[4])
+{
+    double start = rt_link_start_share(call, device);
+    return rt_link_us(&rt_link_prior, call, device, true) *
+           exp(effect[0] * start + effect[1] * (1 - start) + effect[2] * rt_link_bridge_share(call, device) +
+               effect[3] * rt_link_steps_share(call, device));
+}
+
+/* Nor is a message of more bytes faster, whatever the GPU's effects: start, wire, bridges, steps. */
 static void test_longer_messages_take_longer(void)
 {
-    struct rt_device device = named("H100-SXM");
-    for (size_t o = 0; o < sizeof ops / sizeof *ops; o++)
-        for (int fabric = 0; fabric < RT_FABRIC_COUNT; fabric++)
-            for (int64_t gpus = 2; gpus <= 8; gpus *= 2) {
-                double before = 0;
-                for (double bits = 0; bits < 30; bits += 0.25) {
-                    double us = prior_us(&device, ops[o], gpus, (int64_t)exp2(bits), (enum rt_fabric)fabric,
-                                         RT_LIBRARY_NCCL);
-                    CU_ASSERT_TRUE(isnan(us) || us >= before);
-                    before = us;
+    static const double effects[][4] = {
+        {0}, {0.5, 0, 0, 0}, {-0.4, 0.4, 0, 0}, {0, 0.3, 1.39, 0}, {0, 0, 1.39, 0.4}, {0.2, 0, -0.7, 0}};
+    static const char *const names[] = {"H100-SXM", "B200", "L40S", "A40", "MI300X"};
+    for (size_t d = 0; d < RT_COUNT(names); d++)
+        for (int row = 0; row < RT_FABRIC_COUNT * RT_LIBRARY_SERVER_EAGER * (int)RT_COUNT(ops); row++)
+            for (int64_t gpus = 2; gpus <= 64; gpus *= 2) {
+                struct rt_device device = named(names[d]);
+                for (size_t e = 0; e < RT_COUNT(effects); e++) {
+                    double before = 0;
+                    for (double bits = 0; bits < 30; bits += 0.5) {
+                        struct rt_call call =
+                            call_of(ops[row % (int)RT_COUNT(ops)], gpus, (int64_t)exp2(bits),
+                                    (enum rt_fabric)(row / (int)RT_COUNT(ops) % RT_FABRIC_COUNT),
+                                    (enum rt_collective_library)(row / (int)RT_COUNT(ops) / RT_FABRIC_COUNT));
+                        double us = shifted(&device, &call, effects[e]);
+                        CU_ASSERT_TRUE(isnan(us) || us >= before * (1 - 1e-12));
+                        before = us;
+                    }
                 }
             }
 }
 
+/* Shared bridges: between peers and the square of the GPUs; beyond the eight of a host a ring's formula. */
+static void test_bridges(void)
+{
+    struct rt_device l40s = named("L40S");
+    const enum rt_op_id op = RT_OP_ALL_REDUCE;
+    const int64_t large = (int64_t)1 << 30;
+    double us[7];
+    for (int bits = 1; bits <= 6; bits++) {
+        int64_t gpus = (int64_t)1 << bits;
+        us[bits] = prior_us(&l40s, op, gpus, large, RT_FABRIC_PCIE, RT_LIBRARY_NCCL);
+        struct rt_call call = call_of(op, gpus, large, RT_FABRIC_PCIE, RT_LIBRARY_NCCL);
+        RT_ASSERT_NEAR(rt_link_bridge_share(&call, &l40s), fmin(bits - 1, 2) / 2, 0.01);
+        call.dim[RT_DIM_FABRIC] = RT_FABRIC_PCIE_PEER;
+        CU_ASSERT_EQUAL(rt_link_bridge_share(&call, &l40s), 0);
+        call.dim[RT_DIM_ELEMENTS] = 16;
+        CU_ASSERT_TRUE(rt_link_start_share(&call, &l40s) > 0.99);
+        RT_ASSERT_NEAR(rt_link_steps_share(&call, &l40s), fmin(bits - 1, 2) / 2, 0.01);
+    }
+    for (int bits = 2; bits <= 6; bits++)
+        CU_ASSERT_TRUE(us[bits] > us[bits - 1]);
+    RT_ASSERT_NEAR(us[3] / us[1], 4 * 1.75, 0.2);
+    CU_ASSERT_TRUE(us[6] < 1.3 * us[3]);
+}
+
 RT_TESTS(RT_TEST(test_bounds), RT_TEST(test_prior_is_near_measurements),
          RT_TEST(test_servers_reduce_small_messages), RT_TEST(test_switches_reduce_large_messages),
-         RT_TEST(test_more_hardware_is_never_slower), RT_TEST(test_longer_messages_take_longer))
+         RT_TEST(test_more_hardware_is_never_slower), RT_TEST(test_longer_messages_take_longer),
+         RT_TEST(test_bridges))
