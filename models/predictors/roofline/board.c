@@ -53,7 +53,8 @@ double rt_process_energy(const struct rt_device *device)
 double rt_flop_picojoules(const struct rt_device *device, enum rt_dtype dtype, bool matrix)
 {
     double of_lanes = flop_picojoules(12),
-           of_matrix = MATRIX_PICOJOULES * flop_picojoules(12) / flop_picojoules(5);
+           of_matrix = MATRIX_PICOJOULES * rt_design_of(device)->matrix_energy * flop_picojoules(12) /
+                       flop_picojoules(5);
     double width = rt_dtypes[dtype].input_bytes;
     return rt_process_energy(device) * (matrix ? of_matrix * width / 2 : of_lanes * width / 4);
 }
@@ -63,7 +64,8 @@ double rt_flop_picojoules(const struct rt_device *device, enum rt_dtype dtype, b
 static double matrix_clock_mhz(const struct rt_device *device, enum rt_dtype dtype, double flops_a_cycle)
 {
     const double at_hz = 1650e6;
-    double node = flop_picojoules(rt_design_of(device)->node_nm) / flop_picojoules(5);
+    const struct rt_design *design = rt_design_of(device);
+    double node = design->matrix_energy * flop_picojoules(design->node_nm) / flop_picojoules(5);
     double joules = 1e-12 * MATRIX_PICOJOULES * node * rt_dtypes[dtype].input_bytes / 2;
     double watts = RT_CORE_POWER * device->power_w;
     return 1e-6 * cbrt(watts * at_hz * at_hz / (flops_a_cycle * joules));

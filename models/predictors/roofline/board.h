@@ -44,9 +44,9 @@ double rt_memory_for_programs_gib(const struct rt_device *device);
  *
  *   RT_CORE_POWER x power = FLOPs a cycle x f x e (f / 1.65 GHz)^2
  *
- * e is 0.5 pJ in 16 bits in a 5 nm process, by process as above, by the bits of the operands otherwise. 0.5
- * was chosen by whole runs of LLMs on five GPUs (docs/log/predictor.md); the form holds boards of one chip
- * apart whose power per peak differs.
+ * e is 0.5 pJ in 16 bits in a 5 nm process, on AMD's matrix cores 2.64 times as much (`matrix_energy` of
+ * designs), by process as above, by the bits of the operands otherwise. 0.5 was chosen by whole runs of LLMs
+ * on five GPUs (docs/log/predictor.md); the form holds boards of one chip apart whose power per peak differs.
  */
 #define RT_CORE_POWER 0.75 /* of the board: the rest feeds memory, regulators, fans */
 double rt_sustained_flops(const struct rt_device *device, enum rt_family family, enum rt_dtype dtype);
