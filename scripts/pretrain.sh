@@ -5,6 +5,7 @@
 #
 # Two folders as `rooftile dataset import` reads them, and one that holds vidur, pipeweave, nccl and deepbench as
 # scripts/corpora reads them, and for energy zeus, splitwise and mlenergy: docs/guide/train.md says what of them is used.
+# AICONFIGURATOR may be a clone of its repository: a Python with pyarrow, $ROOFTILE_PYTHON, makes such a folder of it.
 #
 # Defaults (seed 1), nothing kept for testing, two threads: the same bytes from the same measurements and OpenBLAS kernels.
 set -eu
@@ -20,7 +21,12 @@ rooftile=$source_folder/build/rooftile
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 "$rooftile" dataset import --format neusight "$1" -o "$work/neusight.h5" --quiet
-"$rooftile" dataset import --format aiconfigurator "$2" -o "$work/aiconfigurator.h5" --quiet
+aiconfigurator=$2
+if [ -n "$(find "$2" -name '*_perf.parquet' -print -quit)" ]; then
+    "${ROOFTILE_PYTHON:-python3}" "$source_folder/scripts/corpora/aiconfigurator_clone.py" "$2" -o "$work/aiconfigurator"
+    aiconfigurator=$work/aiconfigurator
+fi
+"$rooftile" dataset import --format aiconfigurator "$aiconfigurator" -o "$work/aiconfigurator.h5" --quiet
 python3 "$source_folder/scripts/corpora/vidur.py" "$3/vidur" -o "$work/vidur" --without attention_context,attention_generation,gemm
 python3 "$source_folder/scripts/corpora/collectives.py" "$3/vidur" -o "$work/vidur-links"
 python3 "$source_folder/scripts/corpora/collectives.py" "$3/pipeweave" -o "$work/pipeweave-links"
