@@ -105,7 +105,8 @@ int rt_run_forecast(const struct rt_run_steps *steps, const struct rt_predictor 
 bool rt_run_looks_throttled(const struct rt_run_steps *steps, const struct rt_run_forecast *forecast,
                             double measured_us)
 {
-    return steps->kind == RT_KIND_PREFILL && forecast->large_us > forecast->roofline_us / 2 &&
+    return steps->kind == RT_KIND_PREFILL && forecast->communication_us == 0 &&
+           forecast->large_us > forecast->roofline_us / 2 &&
            forecast->roofline_us < RT_THROTTLED * measured_us;
 }
 

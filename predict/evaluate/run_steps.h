@@ -75,8 +75,9 @@ int rt_run_forecast(const struct rt_run_steps *steps, const struct rt_predictor 
                     const struct rt_device *device, bool fallback, double level, struct rt_run_forecast *out);
 
 /* Did a board that was too hot or short of power run this? As of products alone (throttling.h): a prefill of
- * large kernels that took more than 1 / RT_THROTTLED of what they take at their bounds. Of 34 prefills of
- * PipeWeave healthy boards' reach 0.70 to 0.84 of those, an L40's 0.58 and an RTX 6000 Ada's 0.26 to 0.52. */
+ * large kernels on one GPU (of several the links may be what is slow) that took more than 1 / RT_THROTTLED of
+ * what they take at their bounds. PipeWeave's on healthy boards reach 0.69 to 0.81 of those, on an L40 0.58,
+ * on an RTX 6000 Ada 0.26 and 0.28. */
 bool rt_run_looks_throttled(const struct rt_run_steps *steps, const struct rt_run_forecast *forecast,
                             double measured_us);
 
