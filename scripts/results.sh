@@ -222,6 +222,7 @@ make_collectives() {
     vidur=$(collectives vidur) pipeweave=$(collectives pipeweave) nccl=$(collectives nccl) published=$work/collectives-aiconfigurator
     [ -d "$published" ] || "$rooftile" dataset export "$(data aiconfigurator)" -o "$published" >/dev/null
     for gpu in A100 H100 H200 H800 B200 L40S Ada A40; do
+        grep -qw "$gpu" "$published/devices.csv" "$vidur/devices.csv" "$pipeweave/devices.csv" || continue # an older cut has no B200
         file=$work/collectives-without-$gpu.h5
         "$rooftile" train "$(data aiconfigurator)" "$vidur.h5" "$pipeweave.h5" "$nccl.h5" --family collective --no-test \
             --hold-out-gpu "${gpu/Ada/RTX 6000 Ada}" --seed 1 --threads 1 --quiet --overwrite -o "$file" >/dev/null
