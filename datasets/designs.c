@@ -31,6 +31,10 @@
  *   energy    1 of NVIDIA's, that of H100. AMD's large bf16 products run an MI300X at 1,230 MHz within 750 W (708
  *             TFLOP/s: AMD, Measuring Max-Achievable FLOPs, part 2, https://rocm.blogs.amd.com), where H100's energy would
  *             let it run at 1,700: (1700 / 1230)^3, taken over for all CDNA
+ *   gap       10 us of AMD's, by a half of LLM-Inference-Bench's runs of vLLM on the MI250 (Llama 2 and 3 70B, Mistral,
+ *             Qwen2-72B) and networks fitted to aiter's products: 0, 8, 10, 12 and 14 were tried. The other half,
+ *             Llama 2 and 3 of 7B and 8B, Mixtral and Qwen2-7B, is 16 off with it, 28 without. Also what
+ *             small collectives and attention took longer there
  *   payload   GB/s of an NVLink as NCCL counts them (SM60_NVLINK_BW ... in its src/graph/topo.h: 18, 20, 20, 12, 20.6,
  *             40.1) over those of the data sheet (20, 25, 25, 14.06, 25, 50)
  *   add       NVLink SHARP: since Hopper
@@ -48,29 +52,29 @@
 #define OLD_BLAS (2 * 4096 + 8 * 16)
 #define NEW_BLAS (8 * 4096)
 static const struct rt_design designs[] = {
-    /*                          generation      year node lanes issue threads parts memory         pJ   matrix units        energy payload add  share  blas      rates: fp16  bf16  tf32  fp16  bf16  fp8   fp4   int8 */
-    {"5.2", "Maxwell",         "Maxwell",       2014, 28, 128,    1, 2048, 1, RT_MEMORY_GDDR,      12,  RT_MATRIX_NONE,          1,     0.8,   false, 1, 1, OLD_BLAS, UNKNOWN_RATES},
-    {"6.0", "Pascal",          "Pascal",        2016, 16,  64,    1, 2048, 1, RT_MEMORY_HBM_OTHER, 3.9, RT_MATRIX_NONE,          1,     0.9,   false, 1, 1, OLD_BLAS, {256, NO,  NO,   NO,   NO,   NO,   NO,   NO}},
-    {"6.1", "Pascal",          "Pascal",        2016, 16, 128,    1, 2048, 1, RT_MEMORY_GDDR,      12,  RT_MATRIX_NONE,          1,     0.9,   false, 1, 1, OLD_BLAS, {4,   NO,  NO,   NO,   NO,   NO,   NO,   NO}},
-    {"7.0", "Volta",           "Volta, Turing", 2017, 12,  64,    1, 2048, 1, RT_MEMORY_HBM,       3.9, RT_MATRIX_WARP,          1,     0.8,   false, 2, 2, OLD_BLAS, {256, NO,  NO,   1024, NO,   NO,   NO,   NO}},
-    {"7.5", "Turing",          "Volta, Turing", 2017, 12,  64,    1, 1024, 1, RT_MEMORY_GDDR,      7.5, RT_MATRIX_WARP,          1,     0.8,   false, 2, 2, OLD_BLAS, {256, NO,  NO,   1024, NO,   NO,   NO,   2048}},
-    {"8.0", "Ampere",          "Ampere",        2020,  7,  64,    1, 2048, 2, RT_MEMORY_HBM,       3.9, RT_MATRIX_WARP,          1,     0.8,   false, 2, 4, OLD_BLAS, {512, 256, 1024, 2048, 2048, NO,   NO,   4096}},
-    {"8.6", "Ampere",          "Ampere",        2020,  8, 128, 0.75, 1536, 1, RT_MEMORY_GDDR,      7.5, RT_MATRIX_WARP,          1,     0.853, false, 2, 4, OLD_BLAS, {256, 256, 512,  1024, 1024, NO,   NO,   2048}},
-    {"8.9", "Ada Lovelace",    "Ada, Hopper",   2022,  5, 128, 0.75, 1536, 1, RT_MEMORY_GDDR,      7.5, RT_MATRIX_WARP,          1,     0.853, false, 2, 4, OLD_BLAS, {256, 256, 512,  1024, 1024, 2048, NO,   2048}},
-    {"9.0", "Hopper",          "Ada, Hopper",   2022,  5, 128, 0.86, 2048, 2, RT_MEMORY_HBM,       3.9, RT_MATRIX_WARP_GROUP,    1,     0.824, true,  8, 8, NEW_BLAS, {512, 512, 2048, 4096, 4096, 8192, NO,   8192}},
-    {"10.0", "Blackwell",       "Blackwell",     2024,  5, 128,    1, 2048, 2, RT_MEMORY_HBM,       3.9, RT_MATRIX_TENSOR_MEMORY, 1,     0.802, true,  8, 8, NEW_BLAS, {256, NO,  4096, 8192, 8192, 16384, 32768, 16384}},
-    {"10.3", "Blackwell Ultra", "Blackwell",     2024,  5, 128,    1, 2048, 2, RT_MEMORY_HBM,       3.9, RT_MATRIX_TENSOR_MEMORY, 1,     0.802, true,  8, 8, NEW_BLAS, {NO,  NO,  4096, 8192, 8192, 16384, 49152, NO}},
-    {"12.0", "Blackwell",       "Blackwell",     2024,  5, 128, 0.75, 1536, 1, RT_MEMORY_GDDR,      5,   RT_MATRIX_WARP,          1,     0.802, true,  8, 8, NEW_BLAS, {256, 256, 512,  1024, 1024, 2048, 4096, 2048}},
-    {"gfx900", "Vega",            "Vega",          2017, 14,  64,    1, 2560, 1, RT_MEMORY_HBM_OTHER, 3.9, RT_MATRIX_NONE,          1,     0.8,   false, 1, 1, OLD_BLAS, UNKNOWN_RATES},
-    {"gfx906", "Vega",            "Vega",          2017,  7,  64,    1, 2560, 1, RT_MEMORY_HBM_OTHER, 3.9, RT_MATRIX_NONE,          1,     0.8,   false, 1, 1, OLD_BLAS, UNKNOWN_RATES},
-    {"gfx908", "CDNA",            "CDNA",          2020,  7,  64,    1, 2560, 1, RT_MEMORY_HBM_OTHER, 3.9, RT_MATRIX_AMD,           2.64,  0.8,   false, 1, 1, OLD_BLAS, UNKNOWN_RATES},
-    {"gfx90a", "CDNA2",           "CDNA 2",        2021,  6,  64,    1, 2048, 1, RT_MEMORY_HBM_OTHER, 3.9, RT_MATRIX_AMD,           2.64,  0.8,   false, 1, 1, OLD_BLAS, UNKNOWN_RATES},
-    {"gfx942", "CDNA3",           "CDNA 3",        2023,  5,  64,    1, 2048, 1, RT_MEMORY_HBM_OTHER, 3.9, RT_MATRIX_AMD,           2.64,  0.8,   false, 1, 1, OLD_BLAS, UNKNOWN_RATES},
-    {"gfx950", "CDNA4",           "CDNA 4",        2025,  3,  64,    1, 2048, 1, RT_MEMORY_HBM_OTHER, 3.9, RT_MATRIX_AMD,           2.64,  0.8,   false, 1, 1, OLD_BLAS, UNKNOWN_RATES},
+    /*                          generation      year node lanes issue threads parts memory         pJ   matrix units        energy gap payload add  share  blas      rates: fp16  bf16  tf32  fp16  bf16  fp8   fp4   int8 */
+    {"5.2", "Maxwell",         "Maxwell",       2014, 28, 128,    1, 2048, 1, RT_MEMORY_GDDR,      12,  RT_MATRIX_NONE,          1,      0, 0.8,   false, 1, 1, OLD_BLAS, UNKNOWN_RATES},
+    {"6.0", "Pascal",          "Pascal",        2016, 16,  64,    1, 2048, 1, RT_MEMORY_HBM_OTHER, 3.9, RT_MATRIX_NONE,          1,      0, 0.9,   false, 1, 1, OLD_BLAS, {256, NO,  NO,   NO,   NO,   NO,   NO,   NO}},
+    {"6.1", "Pascal",          "Pascal",        2016, 16, 128,    1, 2048, 1, RT_MEMORY_GDDR,      12,  RT_MATRIX_NONE,          1,      0, 0.9,   false, 1, 1, OLD_BLAS, {4,   NO,  NO,   NO,   NO,   NO,   NO,   NO}},
+    {"7.0", "Volta",           "Volta, Turing", 2017, 12,  64,    1, 2048, 1, RT_MEMORY_HBM,       3.9, RT_MATRIX_WARP,          1,      0, 0.8,   false, 2, 2, OLD_BLAS, {256, NO,  NO,   1024, NO,   NO,   NO,   NO}},
+    {"7.5", "Turing",          "Volta, Turing", 2017, 12,  64,    1, 1024, 1, RT_MEMORY_GDDR,      7.5, RT_MATRIX_WARP,          1,      0, 0.8,   false, 2, 2, OLD_BLAS, {256, NO,  NO,   1024, NO,   NO,   NO,   2048}},
+    {"8.0", "Ampere",          "Ampere",        2020,  7,  64,    1, 2048, 2, RT_MEMORY_HBM,       3.9, RT_MATRIX_WARP,          1,      0, 0.8,   false, 2, 4, OLD_BLAS, {512, 256, 1024, 2048, 2048, NO,   NO,   4096}},
+    {"8.6", "Ampere",          "Ampere",        2020,  8, 128, 0.75, 1536, 1, RT_MEMORY_GDDR,      7.5, RT_MATRIX_WARP,          1,      0, 0.853, false, 2, 4, OLD_BLAS, {256, 256, 512,  1024, 1024, NO,   NO,   2048}},
+    {"8.9", "Ada Lovelace",    "Ada, Hopper",   2022,  5, 128, 0.75, 1536, 1, RT_MEMORY_GDDR,      7.5, RT_MATRIX_WARP,          1,      0, 0.853, false, 2, 4, OLD_BLAS, {256, 256, 512,  1024, 1024, 2048, NO,   2048}},
+    {"9.0", "Hopper",          "Ada, Hopper",   2022,  5, 128, 0.86, 2048, 2, RT_MEMORY_HBM,       3.9, RT_MATRIX_WARP_GROUP,    1,      0, 0.824, true,  8, 8, NEW_BLAS, {512, 512, 2048, 4096, 4096, 8192, NO,   8192}},
+    {"10.0", "Blackwell",       "Blackwell",     2024,  5, 128,    1, 2048, 2, RT_MEMORY_HBM,       3.9, RT_MATRIX_TENSOR_MEMORY, 1,      0, 0.802, true,  8, 8, NEW_BLAS, {256, NO,  4096, 8192, 8192, 16384, 32768, 16384}},
+    {"10.3", "Blackwell Ultra", "Blackwell",     2024,  5, 128,    1, 2048, 2, RT_MEMORY_HBM,       3.9, RT_MATRIX_TENSOR_MEMORY, 1,      0, 0.802, true,  8, 8, NEW_BLAS, {NO,  NO,  4096, 8192, 8192, 16384, 49152, NO}},
+    {"12.0", "Blackwell",       "Blackwell",     2024,  5, 128, 0.75, 1536, 1, RT_MEMORY_GDDR,      5,   RT_MATRIX_WARP,          1,      0, 0.802, true,  8, 8, NEW_BLAS, {256, 256, 512,  1024, 1024, 2048, 4096, 2048}},
+    {"gfx900", "Vega",            "Vega",          2017, 14,  64,    1, 2560, 1, RT_MEMORY_HBM_OTHER, 3.9, RT_MATRIX_NONE,          1,     10, 0.8,   false, 1, 1, OLD_BLAS, UNKNOWN_RATES},
+    {"gfx906", "Vega",            "Vega",          2017,  7,  64,    1, 2560, 1, RT_MEMORY_HBM_OTHER, 3.9, RT_MATRIX_NONE,          1,     10, 0.8,   false, 1, 1, OLD_BLAS, UNKNOWN_RATES},
+    {"gfx908", "CDNA",            "CDNA",          2020,  7,  64,    1, 2560, 1, RT_MEMORY_HBM_OTHER, 3.9, RT_MATRIX_AMD,           2.64,  10, 0.8,   false, 1, 1, OLD_BLAS, UNKNOWN_RATES},
+    {"gfx90a", "CDNA2",           "CDNA 2",        2021,  6,  64,    1, 2048, 1, RT_MEMORY_HBM_OTHER, 3.9, RT_MATRIX_AMD,           2.64,  10, 0.8,   false, 1, 1, OLD_BLAS, UNKNOWN_RATES},
+    {"gfx942", "CDNA3",           "CDNA 3",        2023,  5,  64,    1, 2048, 1, RT_MEMORY_HBM_OTHER, 3.9, RT_MATRIX_AMD,           2.64,  10, 0.8,   false, 1, 1, OLD_BLAS, UNKNOWN_RATES},
+    {"gfx950", "CDNA4",           "CDNA 4",        2025,  3,  64,    1, 2048, 1, RT_MEMORY_HBM_OTHER, 3.9, RT_MATRIX_AMD,           2.64,  10, 0.8,   false, 1, 1, OLD_BLAS, UNKNOWN_RATES},
 };
 /* 128 lanes: as most since Ampere's GA102. */
 static const struct rt_design unknown =
-    {"", "",                    "",              0,     0, 128,    1, 2048, 1, RT_MEMORY_KINDS,     7.5, RT_MATRIX_NONE,          1,     0.8,   false, 1, 1, OLD_BLAS, UNKNOWN_RATES};
+    {"", "",                    "",              0,     0, 128,    1, 2048, 1, RT_MEMORY_KINDS,     7.5, RT_MATRIX_NONE,          1,      0, 0.8,   false, 1, 1, OLD_BLAS, UNKNOWN_RATES};
 /* clang-format on */
 
 const char *const rt_memory_kinds[RT_MEMORY_KINDS] = {"gddr", "hbm", "hbm_other"};

@@ -52,6 +52,7 @@ struct rt_design {
     double memory_picojoules;              /* of a bit that its memory moves */
     enum rt_matrix_units units;
     double matrix_energy;           /* of a FLOP of theirs over NVIDIA's in the same process */
+    double gap_us;                  /* from a kernel to the next in its queue, beside what NVIDIA's take */
     double link_payload;            /* what its GPU links carry over what the data sheet says of them */
     bool switches_add;              /* NVLink switches add up for it (NVLink SHARP) */
     double share_step, share_least; /* multiprocessors that green contexts come in, and the least of them */

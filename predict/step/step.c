@@ -2,6 +2,7 @@
 #include "predict/step/step.h"
 #include "base/array.h"
 #include "base/status.h"
+#include "datasets/designs.h"
 #include "models/networks/sequences.h"
 
 #include <math.h>
@@ -67,7 +68,8 @@ int rt_forecast_check_copies(const struct rt_device *device, const struct rt_for
 double rt_queue_launch(struct rt_queue *queue, double dispatch_us, double time_us)
 {
     queue->host_us += dispatch_us;
-    double start = queue->host_us > queue->gpu_us ? queue->host_us : queue->gpu_us; /* fmax is a call */
+    double next_us = queue->gpu_us + (queue->started ? queue->gap_us : 0);
+    double start = queue->host_us > next_us ? queue->host_us : next_us; /* fmax is a call */
     if (!queue->started)
         queue->first_us = start;
     queue->started = true;
@@ -260,12 +262,18 @@ static void gather_unit(struct stage *stage, size_t block)
         stage->watch->gather(stage->watch->context, start, stage->gathered_us, bytes);
 }
 
+static void begin_queue(struct stage *stage)
+{
+    stage->queue = (struct rt_queue){.host_us = stage->dispatch.first_us,
+                                     .gap_us = rt_design_of(stage->forecast->device)->gap_us};
+}
+
 static void run_forward(struct stage *stage)
 {
     const struct rt_graph *graph = stage->forecast->graph;
     int64_t layers = rt_forecast_layers(graph), stages = stage->forecast->options.parallel.pipeline;
-    stage->queue =
-        (struct rt_queue){.host_us = stage->dispatch.first_us, .gpu_us = queued_input_us(stage->forecast)};
+    begin_queue(stage);
+    stage->queue.gpu_us = queued_input_us(stage->forecast);
     for (size_t b = 0; b < graph->block_count; b++) {
         int64_t repeats = repeats_on_stage(graph, b, layers, stage->number, stages);
         list_unit(stage, b);
@@ -292,7 +300,7 @@ static void run_backward(struct stage *stage)
     int64_t layers = rt_forecast_layers(graph), stages = stage->forecast->options.parallel.pipeline;
     double width = rt_dtypes[graph->options.dtype].bytes;
     if (!rt_step_is_one_queue(stage->forecast)) {
-        stage->queue = (struct rt_queue){.host_us = stage->dispatch.first_us};
+        begin_queue(stage);
         stage->gathered_us = stage->unit_us = 0;
     }
     double began = stage->queue.gpu_us, waited = stage->queue.wait_us;

@@ -14,6 +14,7 @@ struct rt_queue {
     double host_us, gpu_us; /* when the host has launched all, when the GPU has run all of it */
     double wait_us;         /* that the GPU was free */
     double first_us;        /* when the first kernel started */
+    double gap_us;          /* between a kernel and the next, where the host is ahead (`gap_us` of designs) */
     bool started;
 };
 /* Launches a kernel; returns when it starts. */

@@ -150,6 +150,16 @@ static void test_queue(void)
     CU_ASSERT_EQUAL(queue.wait_us, 62 - 36);
 }
 
+/* What a design needs between two kernels passes where the host is ahead, not before the first. */
+static void test_gap(void)
+{
+    struct rt_queue queue = {.gap_us = 10};
+    CU_ASSERT_EQUAL(rt_queue_launch(&queue, 2, 5), 2);
+    CU_ASSERT_EQUAL(rt_queue_launch(&queue, 2, 5), 17);  /* 2 + 5 + 10: the host was there at 4 */
+    CU_ASSERT_EQUAL(rt_queue_launch(&queue, 40, 5), 44); /* the host is late by more than the gap */
+    CU_ASSERT_EQUAL(queue.wait_us, 2 + 10 + 22);
+}
+
 /* --- whole steps --- */
 
 struct step {
@@ -350,7 +360,8 @@ static void test_a_link_that_is_not_known(void)
 }
 
 RT_TESTS(RT_TEST(test_rows), RT_TEST(test_file), RT_TEST(test_bad_files), RT_TEST(test_dataset),
-         RT_TEST(test_links), RT_TEST(test_copies), RT_TEST(test_queue), RT_TEST(test_parts_add_up),
-         RT_TEST(test_more_is_never_slower), RT_TEST(test_faster_hosts_are_never_slower),
-         RT_TEST(test_a_graph_is_never_slower), RT_TEST(test_copies_in_a_step),
-         RT_TEST(test_a_small_step_is_the_hosts), RT_TEST(test_a_link_that_is_not_known))
+         RT_TEST(test_links), RT_TEST(test_copies), RT_TEST(test_queue), RT_TEST(test_gap),
+         RT_TEST(test_parts_add_up), RT_TEST(test_more_is_never_slower),
+         RT_TEST(test_faster_hosts_are_never_slower), RT_TEST(test_a_graph_is_never_slower),
+         RT_TEST(test_copies_in_a_step), RT_TEST(test_a_small_step_is_the_hosts),
+         RT_TEST(test_a_link_that_is_not_known))
