@@ -189,7 +189,7 @@ make_kinds() {
 make_convolutions() {
     local from bench gpu kind board file=$work/convolutions
     from=$(data neusight) bench=$(data deepbench)
-    for gpu in P100 P4 T4 V100 M40 'TITAN X' MI25; do
+    for gpu in P100 P4 T4 V100 M40 'GTX TITAN X' 'TITAN X (Pascal)' MI25 'Vega Frontier Edition'; do
         for kind in rooftile linear wave-scaling; do
             [ -e "$file-$gpu-$kind.h5" ] || "$rooftile" train "$from" "$bench" -p "$kind" --family conv --no-test --hold-out-gpu "$gpu" \
                 --seed 1 --threads 1 --quiet -o "$file-$gpu-$kind.h5" >/dev/null
