@@ -20,8 +20,8 @@
  *             multiprocessor), or where it issues two (Maxwell, Pascal). From GA10x on it feeds 32 lanes with one
  *             instruction a cycle, so that every load and address takes a multiply-add's place: 0.75 of what
  *             networks fitted to the others say on RTX 3080 and 3090 (large square products of torch's), taken over
- *             for Ada and GB20x, which were not looked at for it; 0.91 on the H200, 0.81 over
- *             seven products of an H100 PCIe (KernelBench), of which 0.86 is the mean; 1 on the B200
+ *             for Ada and GB20x, which were not looked at for it; 0.86 is the mean of the H200 (0.91) and of seven
+ *             products of an H100 PCIe (0.81, KernelBench); 1 on the B200 (docs/log/next-gpu.md)
  *   parts     of the L2, two where the white paper names them (GA100: "each L2 partition caches data for the SMs
  *             directly connected")
  *   pJ        3.9 of HBM2 (O'Connor et al., Fine-Grained DRAM, MICRO 2017; Micron says 6.0 of HBM2E,
