@@ -30,7 +30,8 @@
  *             watt: AMD's figures beside HBM); device and interface. Energy alone depends on it
  *   energy    1 of NVIDIA's, that of H100. AMD's large bf16 products run an MI300X at 1,230 MHz within 750 W (708
  *             TFLOP/s: AMD, Measuring Max-Achievable FLOPs, part 2, https://rocm.blogs.amd.com), where H100's energy would
- *             let it run at 1,700: (1700 / 1230)^3, taken over for all CDNA
+ *             let it run at 1,700: (1700 / 1230)^3, taken over for all CDNA. The page was looked for after factors of 1
+ *             to 3 had been tried on aiter's MI300X and MI308X, so that no clean test is public
  *   gap       10 us of AMD's, by a half of LLM-Inference-Bench's runs of vLLM on the MI250 (Llama 2 and 3 70B, Mistral,
  *             Qwen2-72B) and networks fitted to aiter's products: 0, 8, 10, 12 and 14 were tried. The other half,
  *             Llama 2 and 3 of 7B and 8B, Mixtral and Qwen2-7B, is 16 off with it, 28 without. Also what
