@@ -28,6 +28,9 @@ if [ -n "$(find "$2" -name '*_perf.parquet' -print -quit)" ]; then
     # SGLang's attention on the A100 (0.5.10) decodes large contexts in 1.38 times vLLM's time, where L40S and H200 are
     # within 2% of it and whole steps of SGLang on A100, A40 and RTX A6000 (PipeWeave) show nothing of it.
     find "$aiconfigurator" -path '*/a100_sxm/attention/sglang/*' -type f -delete
+    # Products in 16 bits are cuBLAS' by every server; SGLang's and TensorRT-LLM's sessions took 3 to 13% longer for large
+    # ones on all five GPUs, which whole steps of SGLang do not: vLLM's rows alone.
+    find "$aiconfigurator" -path '*/gemm/*' \( -path '*/sglang/*' -o -path '*/trtllm/*' \) -name '*.csv' -exec sed -i '/bfloat16/d' {} +
 fi
 "$rooftile" dataset import --format aiconfigurator "$aiconfigurator" -o "$work/aiconfigurator.h5" --quiet
 python3 "$source_folder/scripts/corpora/vidur.py" "$3/vidur" -o "$work/vidur" --without attention_context,attention_generation,gemm

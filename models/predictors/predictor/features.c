@@ -203,10 +203,11 @@ static double attention_sglang(const struct rt_tiled_call *l)
 {
     return l->attention.sglang;
 }
-/* For fp4 all servers take the same libraries, made for sm_100. */
+/* In 16 bits all servers call cuBLAS through torch, for fp4 the same libraries, made for sm_100. */
 static double product_of_server(const struct rt_tiled_call *l, enum rt_server_project server)
 {
-    return l->query->server == server && l->query->call.dtype != RT_FP4;
+    enum rt_dtype dtype = (enum rt_dtype)l->query->call.dtype;
+    return l->query->server == server && rt_dtypes[dtype].input_bytes < 2 && dtype != RT_FP4;
 }
 static double product_sglang(const struct rt_tiled_call *l)
 {
