@@ -3,7 +3,7 @@
 #
 #   scripts/pretrain.sh NEUSIGHT AICONFIGURATOR CORPORA
 #
-# Two folders as `rooftile dataset import` reads them, and one that holds aiter, vidur, pipeweave, nccl and deepbench as
+# Two folders as `rooftile dataset import` reads them, and one that holds aiter, vidur, pipeweave and deepbench as
 # scripts/corpora reads them, and for energy zeus, splitwise and mlenergy: docs/guide/train.md says what of them is used.
 # AICONFIGURATOR may be a clone of its repository: a Python with pyarrow, $ROOFTILE_PYTHON, makes such a folder of it.
 #
@@ -36,11 +36,10 @@ fi
 python3 "$source_folder/scripts/corpora/vidur.py" "$3/vidur" -o "$work/vidur" --without attention_context,attention_generation,gemm
 python3 "$source_folder/scripts/corpora/collectives.py" "$3/vidur" -o "$work/vidur-links"
 python3 "$source_folder/scripts/corpora/collectives.py" "$3/pipeweave" -o "$work/pipeweave-links"
-python3 "$source_folder/scripts/corpora/nccl_tests.py" "$3/nccl" -o "$work/nccl-links"
 python3 "$source_folder/scripts/corpora/deepbench.py" "$3/deepbench" -o "$work/deepbench" --without gemm
 python3 "$source_folder/scripts/corpora/aiter.py" "$3/aiter" -o "$work/aiter" --without bmm,moe
 files=("$work/neusight.h5" "$work/aiconfigurator.h5")
-for name in vidur vidur-links pipeweave-links nccl-links deepbench aiter; do
+for name in vidur vidur-links pipeweave-links deepbench aiter; do
     "$rooftile" dataset import --format csv "$work/$name" -o "$work/$name.h5" --quiet
     files+=("$work/$name.h5")
 done
