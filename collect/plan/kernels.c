@@ -127,7 +127,7 @@ static void add_sweep(struct rt_turn *turn, const struct rt_sweep *sweep,
                 struct rt_task task;
                 rt_task_init(&task, sweep->op, dtype);
                 bool wanted = takes_dtype(sweep->op, dtype, &request->dtypes) &&
-                              rt_op_dtype(sweep->op, dtype) == dtype && /* not fp32 once more */
+                              (int)rt_op_dtype(sweep->op, dtype) == dtype && /* not fp32 once more */
                               takes_phase(sweep->op, phase, (enum rt_phase)task.call.phase);
                 task.call.phase = (uint8_t)phase;
                 task.variant = (uint8_t)variant;

@@ -158,7 +158,7 @@ static void test_all_are_counted(void)
     request.quant[1] = (struct rt_serving_quant){RT_FP8, false, 8};
     request.quant_count = 2;
     request.ttft_us = 30e3;
-    request.tpot_us = 0.6e3;
+    request.tpot_us = 0.7e3;
     make(&request, 2, NULL, &plan);
     size_t of[RT_SERVING_FATES] = {0};
     for (size_t c = 0; c < plan.candidate_count; c++)
