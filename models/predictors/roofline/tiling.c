@@ -374,7 +374,6 @@ static void choose_tensorrt(const struct attention *a, double group, enum rt_ser
 static void choose_kernel(const struct attention *a, enum rt_server_project server,
                           const struct rt_device *device, struct rt_attention_tiling *tiling)
 {
-
     bool asynchronous = rt_design_asynchronous(rt_design_of(device)), narrow_keys = a->kv_width < a->width;
     double group = a->heads / a->kv_heads;
     bool modern = asynchronous || narrow_keys;
