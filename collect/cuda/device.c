@@ -260,12 +260,21 @@ static bool is_geforce(const struct rt_cuda_gpu_found *found)
     return rt_name_contains(found->gpu, "GeForce");
 }
 
+/* What is measured is not described by the rates of another major version. */
+static const struct rt_design_rates *rates_of(const struct rt_device *device)
+{
+    static const struct rt_design_rates unknown = {NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
+    const struct rt_design *design = rt_design_of(device);
+    return rt_capability_same_major(design->capability, device->compute_capability) ? &design->rates
+                                                                                    : &unknown;
+}
+
 /* GeForce boards since Turing run their floating-point matrix units at half rate with fp32 accumulation, but
  * fp4 at full rate (RTX Blackwell's white paper). */
 static void peaks_by_rate(const struct rt_cuda_gpu_found *found, struct rt_device *device)
 {
     const struct rt_design *design = rt_design_of(device);
-    const struct rt_design_rates *rate = &design->rates;
+    const struct rt_design_rates *rate = rates_of(device);
     double per_rate = 1e-9 * found->clock_khz * found->gpu_sms; /* TFLOP/s for each FLOP a cycle and SM */
     double half = found->capability >= 75 && is_geforce(found) ? 0.5 : 1;
     device->cores_per_sm = design->lanes;
@@ -375,7 +384,6 @@ const char *rt_cuda_peaks_source(const struct rt_cuda_gpu_found *found)
     if (board_of(found, name, &board))
         return found->sms == board.sms ? "catalogue" : "catalogue, times the share of SMs";
     from_attributes(found, &board);
-    return isnan(rt_design_of(&board)->rates.fp16_vector)
-               ? "fp32 as the lanes of an SM; matrix units not known"
-               : "rates of the architecture times SMs and clock";
+    return isnan(rates_of(&board)->fp16_vector) ? "fp32 as the lanes of an SM; matrix units not known"
+                                                : "rates of the architecture times SMs and clock";
 }
