@@ -309,6 +309,7 @@ refuses "unknown GPU" 1 "--gpu H100: no device of the data has that name" $c dat
 refuses "GPU of another leave-out" 2 "--gpu is for --leave-out gpu" $c data.h5 --leave-out op --gpu T4
 refuses "a generation of another leave-out" 2 "--generation is for --leave-out generation" $c data.h5 --leave-out gpu --generation Pascal
 refuses "unknown generation" 1 "--generation Kepler: no fold" $c data.h5 --leave-out generation --generation Kepler
+refuses "a sample without generations" 1 "has no two generations of GPUs" "$ROOFTILE" crossval "$ROOFTILE_SOURCE/datasets/sample/synthetic.h5" --leave-out generation
 refuses "calibrated generations" 2 "--calibrate is about a held-out GPU" $c data.h5 --leave-out generation --calibrate 30
 refuses "no models in the data" 1 "holds no measured workloads" $c data.h5 --leave-out model
 refuses "no ops in the data" 1 "has no family with two ops" $c data.h5 --leave-out op

@@ -293,11 +293,13 @@ static int refuse_empty(const struct rt_crossval *crossval)
         return rt_fail(RT_EFORMAT, "%s: has no family with two ops, so none can be left out%s%s",
                        options->data.name[0], crossval->left_out ? "; it has " : "",
                        crossval->left_out ? crossval->left_out : "");
-    if (options->leave_out == RT_LEAVE_GENERATION && crossval->left_out != NULL)
-        return rt_fail(RT_EFORMAT,
-                       "%s: has GPUs of one generation alone (%s), so nothing older trains; add data of "
-                       "older GPUs, or leave out one GPU at a time",
-                       options->data.name[0], crossval->left_out);
+    if (options->leave_out == RT_LEAVE_GENERATION)
+        return rt_fail(
+            RT_EFORMAT,
+            "%s: has no two generations of GPUs to train on one and judge the other%s%s; add data of older "
+            "GPUs, or leave out one GPU at a time",
+            options->data.name[0], crossval->left_out ? ": it has " : "",
+            crossval->left_out ? crossval->left_out : "");
     return rt_fail(RT_EFORMAT,
                    "%s: holds neither kernels nor workloads; `rooftile dataset info` lists what is there",
                    options->data.name[0]);
