@@ -13,7 +13,7 @@ while IFS= read -r line; do
     for word in $line; do
         case $word in
         datasets/* | models/*)
-            if [ -d "$ROOFTILE_SOURCE/.git" ] || [ -f "$ROOFTILE_SOURCE/.git" ]; then
+            if [ -e "$ROOFTILE_SOURCE/.git" ] && command -v git >/dev/null; then
                 succeeds "$word is in the repository" git -C "$ROOFTILE_SOURCE" ls-files --error-unmatch "$word"
             fi
             ;;
