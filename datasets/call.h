@@ -18,8 +18,8 @@ struct rt_call {
  * samples test does not change. */
 size_t rt_call_hashed_dims(const struct rt_call *call);
 
-/* What an op runs in where its model runs in `dtype`: TF32 is how matrix units multiply fp32 numbers, so that all
- * that does not multiply matrices is fp32. */
+/* What an op runs in where its model runs in `dtype`: TF32 is how matrix units multiply fp32 numbers, so that
+ * all that does not multiply matrices is fp32. */
 enum rt_dtype rt_op_dtype(enum rt_op_id op, enum rt_dtype dtype);
 
 /* The op forward, or backward where that is what the op is, in rt_op_dtype(); every dim missing. */

@@ -33,16 +33,27 @@ json_t *rt_evaluation_run_json(const struct rt_dataset *dataset, const struct rt
 
 /* --- what was judged --- */
 
+/* Is row `r` the first of its board's that looks throttled? */
+static bool is_first_throttled(const struct rt_evaluation *evaluation, size_t r)
+{
+    if (!evaluation->run[r].throttled)
+        return false;
+    for (size_t i = 0; i < r; i++)
+        if (evaluation->run[i].throttled &&
+            strcmp(evaluation->run[i].name.device, evaluation->run[r].name.device) == 0)
+            return false;
+    return true;
+}
+
 /* Names the boards of runs that look throttled, once each. */
 static void add_throttled(struct rt_report *report, const struct rt_evaluation *evaluation)
 {
     struct rt_text boards = {0};
     size_t count = 0;
     for (size_t r = 0; r < evaluation->row_count; r++) {
-        const char *device = evaluation->run[r].name.device;
         count += evaluation->run[r].throttled;
-        if (evaluation->run[r].throttled && (boards.text == NULL || strstr(boards.text, device) == NULL))
-            rt_text_item(&boards, ", ", "%s", device);
+        if (is_first_throttled(evaluation, r))
+            rt_text_item(&boards, ", ", "%s", evaluation->run[r].name.device);
     }
     if (count > 0)
         rt_report_add_words(report, "",

@@ -73,5 +73,5 @@ static void test_products_of_every_kind(void)
 }
 
 RT_TESTS(RT_TEST(test_a_call_is_read_in_any_order), RT_TEST(test_a_backward_op_runs_backward),
-         RT_TEST(test_what_tf32_is_of),
-         RT_TEST(test_refusals_name_what_is_wrong), RT_TEST(test_products_of_every_kind))
+         RT_TEST(test_what_tf32_is_of), RT_TEST(test_refusals_name_what_is_wrong),
+         RT_TEST(test_products_of_every_kind))

@@ -26,7 +26,8 @@
 #define ATTENTION_FEATURES                                                                                   \
     "log2_intensity log2_flops log2_bytes attention_generation attention_encoder dim_batch dim_tokens "      \
     "dim_cached dim_heads dim_kv_heads dim_head_dim dim_window attention_narrow attention_split "            \
-    "attention_xqa attention_tensorrt attention_sglang attention_packed attention_log2_blocks attention_log2_tiles attention_log2_padding"
+    "attention_xqa attention_tensorrt attention_sglang attention_packed attention_log2_blocks "               \
+    "attention_log2_tiles attention_log2_padding"
 #define EXPERTS_FEATURES                                                                                     \
     "log2_intensity log2_flops experts_log2_rows experts_even experts_log2_busiest experts_touched "         \
     "experts_weight_share experts_ln_gathered experts_log2_padding experts_log2_blocks dim_ep dim_tp "       \

@@ -52,9 +52,9 @@ double rt_process_energy(const struct rt_device *device)
 
 double rt_flop_picojoules(const struct rt_device *device, enum rt_dtype dtype, bool matrix)
 {
-    double of_lanes = flop_picojoules(12),
-           of_matrix = MATRIX_PICOJOULES * rt_design_of(device)->matrix_energy * flop_picojoules(12) /
-                       flop_picojoules(5);
+    double of_lanes = flop_picojoules(12), of_matrix = MATRIX_PICOJOULES *
+                                                       rt_design_of(device)->matrix_energy *
+                                                       flop_picojoules(12) / flop_picojoules(5);
     double width = rt_dtypes[dtype].input_bytes;
     return rt_process_energy(device) * (matrix ? of_matrix * width / 2 : of_lanes * width / 4);
 }

@@ -356,8 +356,9 @@ static void set_compute(const struct rt_tiled_call *launch, const struct rt_rate
     if (launch->conv_times.implicit > 0) {
         set_conv(launch, compute_us);
     } else if (launch->kernels.quantised) {
+        double unsplit = unsplit_us(launch, rates);
         for (int i = 1; i < RT_COMPUTE_TIMES; i++)
-            compute_us[i] = unsplit_us(launch, rates);
+            compute_us[i] = unsplit;
     } else if (launch->k > 0) {
         compute_us[1] = tiled_us(launch, rates, 128, 128);
         compute_us[2] = tiled_us(launch, rates, 128, 64);

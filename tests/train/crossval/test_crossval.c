@@ -395,7 +395,8 @@ static void test_runs_are_needed_to_calibrate_with(void)
     free(data);
 }
 
-/* Of the generation that is judged and of all that is newer, or as old and of another vendor, nothing trains. */
+/* Of the generation that is judged and of all that is newer, or as old and of another vendor, nothing trains.
+ */
 static void test_nothing_newer_trains(void)
 {
     static const char *const gpus[] = {"L4", "P100-PCIE-16GB", "MI100", "A100-PCIE-40GB", "V100-PCIE-32GB"};

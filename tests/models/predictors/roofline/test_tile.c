@@ -41,8 +41,8 @@ static void test_product(void)
     CU_ASSERT_FALSE(rt_tiled_call_init(&l, &q, (int32_t[]){128, 64}, &d));
 }
 
-/* Tiles of matrix units shrink with the rows, down to 16: a product of few rows is not padded to 64. By hand on
- * 10 multiprocessors of 1 TFLOP/s: 40 tiles of 16 x 64 in 4 waves of 2 x 16 x 64 x 512 FLOPs. */
+/* Tiles of matrix units shrink with the rows, down to 16: a product of few rows is not padded to 64. By hand
+ * on 10 multiprocessors of 1 TFLOP/s: 40 tiles of 16 x 64 in 4 waves of 2 x 16 x 64 x 512 FLOPs. */
 static void test_few_rows(void)
 {
     struct rt_device d = device();
@@ -115,4 +115,5 @@ static void test_head(void)
     CU_ASSERT_TRUE(gradient[0] > 0 && gradient[1] < 0);
 }
 
-RT_TESTS(RT_TEST(test_product), RT_TEST(test_few_rows), RT_TEST(test_vector), RT_TEST(test_roofline), RT_TEST(test_head))
+RT_TESTS(RT_TEST(test_product), RT_TEST(test_few_rows), RT_TEST(test_vector), RT_TEST(test_roofline),
+         RT_TEST(test_head))
