@@ -12,11 +12,13 @@ const struct rt_family_row rt_families[RT_FAMILY_COUNT] = {
     [RT_FAMILY_SOFTMAX] = {"softmax", .row_wise = true, .keeps = RT_KEEPS_OUTPUT},
     [RT_FAMILY_LAYERNORM] = {"layernorm", .row_wise = true, .keeps = RT_KEEPS_INPUTS},
     [RT_FAMILY_CONV] = {"conv", .tensor = true, .bound_is_time = true, .keeps = RT_KEEPS_INPUTS},
-    [RT_FAMILY_ATTENTION] = {"attention", .tensor = true, .keeps = RT_KEEPS_INPUTS},
+    [RT_FAMILY_ATTENTION] = {"attention", .attention = true, .tensor = true, .keeps = RT_KEEPS_INPUTS},
     [RT_FAMILY_MOE] = {"moe", .tensor = true, .keeps = RT_KEEPS_INPUTS},
     [RT_FAMILY_COLLECTIVE] = {"collective", .link = true},
     [RT_FAMILY_MEMORY] = {"memory", .moves = true},
     [RT_FAMILY_HOST] = {"host", .host = true},
+    [RT_FAMILY_LATENT] = {"latent", .attention = true, .tensor = true, .keeps = RT_KEEPS_INPUTS},
+    [RT_FAMILY_RECURRENT] = {"recurrent", .tensor = true, .keeps = RT_KEEPS_INPUTS},
 };
 
 bool rt_family_vector(enum rt_family family)

@@ -18,7 +18,9 @@ enum rt_family {
     RT_FAMILY_MOE,
     RT_FAMILY_COLLECTIVE,
     RT_FAMILY_MEMORY,
-    RT_FAMILY_HOST, /* launches, copies between host and device */
+    RT_FAMILY_HOST,      /* launches, copies between host and device */
+    RT_FAMILY_LATENT,    /* attention to latent or to chosen keys */
+    RT_FAMILY_RECURRENT, /* linear attention, state spaces */
     RT_FAMILY_COUNT
 };
 
@@ -29,6 +31,7 @@ enum rt_kept { RT_KEEPS_NOTHING, RT_KEEPS_INPUTS, RT_KEEPS_OUTPUT };
 struct rt_family_row {
     const char *name;
     bool product;       /* a batch of products C(m,n) = A(m,k) B(k,n) */
+    bool attention;     /* queries over cached keys */
     bool tensor;        /* runs on matrix units where the dtype has them */
     bool pointwise;     /* reads and writes element by element */
     bool row_wise;      /* reduces over rows: softmax and norms */

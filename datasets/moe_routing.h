@@ -17,8 +17,15 @@ enum rt_moe_dim {
     RT_MOE_EXPERTS,
     RT_MOE_TP,
     RT_MOE_EP,
-    RT_MOE_SKEW /* 0: experts get as many tokens each */
+    RT_MOE_SKEW,   /* 0: experts get as many tokens each */
+    RT_MOE_UNGATED /* 1: experts are up and down alone; 0: gate, up, down */
 };
+
+/* Of an expert. */
+static inline double rt_moe_products(const int64_t *dim)
+{
+    return dim[RT_MOE_UNGATED] > 0 ? 2 : 3;
+}
 
 struct rt_moe_routing {
     bool even;      /* every expert gets as many tokens */

@@ -314,100 +314,57 @@ static double masked_bytes(const int64_t *dim, double width)
     return (2 * width + 1) * elements(dim);
 }
 
-/* ---- attention ---- */
-
-/* Two products, Q K^T and P V, over the keys that a query attends to: 4 x tokens x keys x head_dim x heads
- * FLOPs (FlashAttention, Dao 2022); a causal mask halves the part within the new tokens. */
-static double attention_dim(const int64_t *dim, enum rt_attention_dim d)
+/* The largest k of each row, as their places. */
+static double top_k_bytes(const int64_t *dim, double width)
 {
-    return (double)dim[d];
+    return width * elements(dim) + 4.0 * dim[0] * dim[2];
+}
+/* To elements of so many bits, by a scale a row or a block. */
+static double quantise_bytes(const int64_t *dim, double width)
+{
+    return (width + dim[2] / 8.0) * elements(dim);
 }
 
-/* Bytes of queries and output, at the width of an element, and of keys and values, at kv_bits (0: the same).
- */
-static double attention_bytes(const int64_t *dim, double keys, double width)
+/* Manifold-constrained hyper-connections (DeepSeek, arXiv 2512.24880): the residual is n streams. Before a
+ * layer their norm times a matrix gives n weights to read, n to write and n x n to mix by, in fp32, the last
+ * made doubly stochastic by so many Sinkhorn steps; the layer reads the weighed sum. After it every stream
+ * becomes a mix of all and of what the layer put out. */
+struct hyper {
+    int64_t tokens, hidden, streams, iterations;
+};
+static double hyper_pre_flops(const int64_t *dim)
 {
-    double bits = attention_dim(dim, RT_ATTENTION_KV_BITS), kv_width = bits > 0 ? bits / 8 : width;
-    double queries = attention_dim(dim, RT_ATTENTION_TOKENS) * attention_dim(dim, RT_ATTENTION_HEADS);
-    return attention_dim(dim, RT_ATTENTION_BATCH) * attention_dim(dim, RT_ATTENTION_HEAD_DIM) *
-           (width * 2 * queries + kv_width * 2 * keys * attention_dim(dim, RT_ATTENTION_KV_HEADS));
+    const struct hyper *d = (const struct hyper *)dim;
+    double n = (double)d->streams, weights = n * (n + 2);
+    return d->tokens * (n * d->hidden * (2 * weights + 4) + 4.0 * d->iterations * n * n);
 }
-
-/* Of so many pairs of a query and a key that it attends to. */
-static double attention_flops(const int64_t *dim, double pairs)
+static double hyper_pre_bytes(const int64_t *dim, double width)
 {
-    return 4 * attention_dim(dim, RT_ATTENTION_BATCH) * pairs * attention_dim(dim, RT_ATTENTION_HEADS) *
-           attention_dim(dim, RT_ATTENTION_HEAD_DIM);
+    const struct hyper *d = (const struct hyper *)dim;
+    double n = (double)d->streams, weights = n * (n + 2);
+    return width * d->tokens * (n + 1) * d->hidden + 4 * weights * n * d->hidden +
+           4.0 * d->tokens * n * (n + 1);
 }
-
-static double context_flops(const int64_t *dim)
+static double hyper_post_flops(const int64_t *dim)
 {
-    double tokens = attention_dim(dim, RT_ATTENTION_TOKENS), cached = attention_dim(dim, RT_ATTENTION_CACHED);
-    double window = dim[RT_ATTENTION_WINDOW] > 0 ? attention_dim(dim, RT_ATTENTION_WINDOW) : INFINITY;
-    /* Query i attends to min(cached + i + 1, window) keys: a ramp, then a plateau. */
-    double ramp = fmin(tokens, fmax(0, window - cached));
-    double keys = ramp * (cached + (ramp + 1) / 2);
-    if (ramp < tokens)
-        keys += (tokens - ramp) * window;
-    return attention_flops(dim, keys);
+    const struct hyper *d = (const struct hyper *)dim;
+    return 2.0 * d->tokens * d->hidden * d->streams * (d->streams + 1);
 }
-static double context_bytes(const int64_t *dim, double width)
+static double hyper_post_bytes(const int64_t *dim, double width)
 {
-    double keys = attention_dim(dim, RT_ATTENTION_TOKENS) + attention_dim(dim, RT_ATTENTION_CACHED);
-    return attention_bytes(dim, keys, width);
-}
-
-static double context_kept(const int64_t *dim, double width)
-{
-    return attention_bytes(dim, attention_dim(dim, RT_ATTENTION_CACHED), width) -
-           attention_bytes(dim, 0, width);
-}
-
-/* `tokens` of one step. */
-static double generation_keys(const int64_t *dim)
-{
-    double keys = attention_dim(dim, RT_ATTENTION_CACHED) + attention_dim(dim, RT_ATTENTION_TOKENS);
-    return dim[RT_ATTENTION_WINDOW] > 0 ? fmin(keys, attention_dim(dim, RT_ATTENTION_WINDOW)) : keys;
-}
-static double generation_flops(const int64_t *dim)
-{
-    return attention_flops(dim, attention_dim(dim, RT_ATTENTION_TOKENS) * generation_keys(dim));
-}
-static double generation_bytes(const int64_t *dim, double width)
-{
-    return attention_bytes(dim, generation_keys(dim), width);
-}
-
-/* All keys but those of the new tokens. */
-static double generation_kept(const int64_t *dim, double width)
-{
-    double keys = generation_keys(dim) - attention_dim(dim, RT_ATTENTION_TOKENS);
-    return keys > 0 ? attention_bytes(dim, keys, width) - attention_bytes(dim, 0, width) : 0;
-}
-
-/* Elements of the queries; no mask. */
-static double encoder_elements(const int64_t *dim)
-{
-    return (double)dim[RT_ATTENTION_BATCH] * (double)dim[RT_ATTENTION_TOKENS] *
-           (double)dim[RT_ENCODER_HEADS] * (double)dim[RT_ENCODER_HEAD_DIM];
-}
-static double encoder_flops(const int64_t *dim)
-{
-    return 4 * encoder_elements(dim) * (double)dim[RT_ATTENTION_TOKENS];
-}
-static double encoder_bytes(const int64_t *dim, double width)
-{
-    return width * 4 * encoder_elements(dim);
+    const struct hyper *d = (const struct hyper *)dim;
+    return width * d->tokens * (2.0 * d->streams + 1) * d->hidden;
 }
 
 /* ---- mixture of experts ---- */
 
-/* A gated layer: three products a (token, expert) pair. Of the busiest of tp x ep GPUs. */
+/* Three products a (token, expert) pair, two where the layer is not gated. Of the busiest of tp x ep GPUs. */
 static double moe_flops(const int64_t *dim)
 {
     struct rt_moe_routing routing;
     rt_moe_routing_of(dim, &routing);
-    return 6 * routing.rows * (double)dim[RT_MOE_HIDDEN] * (double)dim[RT_MOE_INTER] / (double)dim[RT_MOE_TP];
+    return 2 * rt_moe_products(dim) * routing.rows * (double)dim[RT_MOE_HIDDEN] * (double)dim[RT_MOE_INTER] /
+           (double)dim[RT_MOE_TP];
 }
 
 /* Of the tokens, in and out. */
@@ -420,8 +377,8 @@ static double moe_kept(const int64_t *dim, double width)
 {
     struct rt_moe_routing routing;
     rt_moe_routing_of(dim, &routing);
-    return width * routing.touched * 3 * (double)dim[RT_MOE_HIDDEN] * (double)dim[RT_MOE_INTER] /
-           (double)dim[RT_MOE_TP];
+    return width * routing.touched * rt_moe_products(dim) * (double)dim[RT_MOE_HIDDEN] *
+           (double)dim[RT_MOE_INTER] / (double)dim[RT_MOE_TP];
 }
 
 static double moe_bytes(const int64_t *dim, double width)
@@ -491,8 +448,12 @@ static double no_bytes(const int64_t *dim, double width)
 
 /* clang-format off */
 #define ROWS_COLS {"rows", "cols"}
-#define ATTENTION {"batch", "tokens", "cached", "heads", "kv_heads", "head_dim", "window", "kv_bits"}
-#define MOE       {"tokens", "hidden", "inter", "topk", "experts", "tp", "ep", "skew"}
+#define SEQUENCES "batch", "tokens", "cached", "heads"
+#define ATTENTION {SEQUENCES, "kv_heads", "head_dim", "window", "kv_bits"}
+#define CHOSEN    {SEQUENCES, "kv_heads", "head_dim", "value_dim", "chosen", "ratio", "window", "latent", "kv_bits"}
+#define DELTA     {"batch", "tokens", "k_heads", "k_dim", "v_heads", "v_dim", "gates"}
+#define STATES    {"batch", "tokens", "heads", "head_dim", "groups", "state", "chunk"}
+#define MOE       {"tokens", "hidden", "inter", "topk", "experts", "tp", "ep", "skew", "ungated"}
 #define RING      {"gpus", "elements", "fabric", "library"}
 #define MATMUL    {"batch", "m", "n", "k"}
 #define IMAGE     "batch", "channels", "height", "width"
@@ -529,11 +490,11 @@ const struct rt_op rt_ops[RT_OP_COUNT] = {
     [RT_OP_GELU] = {"gelu", RT_FAMILY_ELEMENTWISE, ROWS_COLS, .flops = elements, .bytes = unary_bytes, .neusight = "gelu"},
     [RT_OP_TANH] = {"tanh", RT_FAMILY_ELEMENTWISE, ROWS_COLS, .flops = elements, .bytes = unary_bytes, .neusight = "tanh"},
     [RT_OP_ATTENTION_CONTEXT] = {"attention_context", RT_FAMILY_ATTENTION, ATTENTION,
-        .flops = context_flops, .bytes = context_bytes, .kept = context_kept},
+        .flops = rt_context_flops, .bytes = rt_context_bytes, .kept = rt_context_kept},
     [RT_OP_ATTENTION_GENERATION] = {"attention_generation", RT_FAMILY_ATTENTION, ATTENTION,
-        .flops = generation_flops, .bytes = generation_bytes, .kept = generation_kept},
+        .flops = rt_generation_flops, .bytes = rt_generation_bytes, .kept = rt_generation_kept},
     [RT_OP_ATTENTION_ENCODER] = {"attention_encoder", RT_FAMILY_ATTENTION, {"batch", "tokens", "heads", "head_dim"},
-        .flops = encoder_flops, .bytes = encoder_bytes},
+        .flops = rt_encoder_flops, .bytes = rt_encoder_bytes},
     [RT_OP_MOE] = {"moe", RT_FAMILY_MOE, MOE, .flops = moe_flops, .bytes = moe_bytes, .kept = moe_kept},
     [RT_OP_ALL_REDUCE] = {"all_reduce", RT_FAMILY_COLLECTIVE, RING,
         .flops = no_flops, .bytes = all_reduce_bytes, .wrong = collective_wrong},
@@ -596,6 +557,31 @@ const struct rt_op rt_ops[RT_OP_COUNT] = {
     [RT_OP_HARDSWISH] = {"hardswish", RT_FAMILY_ELEMENTWISE, ROWS_COLS, .flops = elements, .bytes = unary_bytes},
     [RT_OP_HARDSIGMOID] = {"hardsigmoid", RT_FAMILY_ELEMENTWISE, ROWS_COLS, .flops = elements, .bytes = unary_bytes},
     [RT_OP_SIGMOID] = {"sigmoid", RT_FAMILY_ELEMENTWISE, ROWS_COLS, .flops = elements, .bytes = unary_bytes},
+    [RT_OP_MLA_CONTEXT] = {"mla_context", RT_FAMILY_LATENT, {SEQUENCES, "head_dim", "value_dim", "kv_bits"},
+        .flops = rt_mla_context_flops, .bytes = rt_mla_context_bytes, .kept = rt_mla_context_kept},
+    [RT_OP_MLA_GENERATION] = {"mla_generation", RT_FAMILY_LATENT, {SEQUENCES, "latent_dim", "rope_dim", "kv_bits"},
+        .flops = rt_mla_generation_flops, .bytes = rt_mla_generation_bytes, .kept = rt_mla_generation_kept},
+    [RT_OP_SPARSE_ATTENTION] = {"sparse_attention", RT_FAMILY_LATENT, CHOSEN,
+        .flops = rt_sparse_flops, .bytes = rt_sparse_bytes, .kept = rt_sparse_kept},
+    [RT_OP_INDEX_LOGITS] = {"index_logits", RT_FAMILY_LATENT, {SEQUENCES, "head_dim", "ratio", "kv_bits"},
+        .flops = rt_index_flops, .bytes = rt_index_bytes, .kept = rt_index_kept},
+    [RT_OP_TOP_K] = {"top_k", RT_FAMILY_MEMORY, {"rows", "cols", "k"}, .flops = elements, .bytes = top_k_bytes},
+    [RT_OP_DELTA_RULE_CONTEXT] = {"delta_rule_context", RT_FAMILY_RECURRENT, DELTA,
+        .flops = rt_delta_flops, .bytes = rt_delta_context_bytes},
+    [RT_OP_DELTA_RULE_GENERATION] = {"delta_rule_generation", RT_FAMILY_RECURRENT, DELTA,
+        .flops = rt_delta_flops, .bytes = rt_delta_generation_bytes, .kept = rt_delta_kept},
+    [RT_OP_SSM_CONTEXT] = {"ssm_context", RT_FAMILY_RECURRENT, STATES,
+        .flops = rt_ssm_flops, .bytes = rt_ssm_context_bytes},
+    [RT_OP_SSM_GENERATION] = {"ssm_generation", RT_FAMILY_RECURRENT, STATES,
+        .flops = rt_ssm_flops, .bytes = rt_ssm_generation_bytes, .kept = rt_ssm_kept},
+    [RT_OP_CAUSAL_CONV1D] = {"causal_conv1d", RT_FAMILY_RECURRENT, {"batch", "tokens", "channels", "kernel"},
+        .flops = rt_causal_conv_flops, .bytes = rt_causal_conv_bytes, .kept = rt_causal_conv_kept},
+    [RT_OP_HYPER_CONNECTION_PRE] = {"hyper_connection_pre", RT_FAMILY_MEMORY, {"tokens", "hidden", "streams", "iterations"},
+        .flops = hyper_pre_flops, .bytes = hyper_pre_bytes},
+    [RT_OP_HYPER_CONNECTION_POST] = {"hyper_connection_post", RT_FAMILY_MEMORY, {"tokens", "hidden", "streams"},
+        .flops = hyper_post_flops, .bytes = hyper_post_bytes},
+    [RT_OP_QUANTISE] = {"quantise", RT_FAMILY_ELEMENTWISE, {"rows", "cols", "bits"},
+        .flops = elements, .bytes = quantise_bytes, .block_a_row = true},
 };
 /* clang-format on */
 
@@ -627,8 +613,8 @@ enum rt_kept rt_op_keeps(enum rt_op_id op)
 
 bool rt_op_may_lack(enum rt_op_id op, int d)
 {
-    static const char *const late[] = {"kv_bits",  "skew",      "fabric",        "library",
-                                       "stride_w", "padding_w", "channels_last", "ceil"};
+    static const char *const late[] = {"kv_bits",   "skew",          "fabric", "library", "stride_w",
+                                       "padding_w", "channels_last", "ceil",   "ungated"};
     for (size_t i = 0; i < RT_COUNT(late); i++)
         if (strcmp(rt_ops[op].dims[d], late[i]) == 0)
             return true;
@@ -644,7 +630,10 @@ int rt_op_graph_dims(enum rt_op_id op)
 static int64_t least_value(enum rt_op_id op, int d)
 {
     const char *dim = rt_ops[op].dims[d];
-    bool zero = strcmp(dim, "padding") == 0 || strcmp(dim, "cached") == 0 || strcmp(dim, "window") == 0;
+    static const char *const from_zero[] = {"padding", "cached", "window", "chosen", "latent"};
+    bool zero = false;
+    for (size_t i = 0; i < RT_COUNT(from_zero); i++)
+        zero = zero || strcmp(dim, from_zero[i]) == 0;
     return rt_op_may_lack(op, d) ? -1 : zero ? 0 : 1;
 }
 

@@ -10,6 +10,7 @@
 
 #include "datasets/dtype.h"
 #include "datasets/family.h"
+#include "datasets/op_sequence.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -90,6 +91,22 @@ enum rt_op_id {
     RT_OP_HARDSWISH = 62,
     RT_OP_HARDSIGMOID = 63,
     RT_OP_SIGMOID = 64,
+    /* Latent attention (DeepSeek-V2): keys and values of all heads, or absorbed, one key of latent and rotary
+     * columns whose first are the value; attention to what an indexer has chosen (DeepSeek-V3.2, NSA). */
+    RT_OP_MLA_CONTEXT = 65,
+    RT_OP_MLA_GENERATION = 66,
+    RT_OP_SPARSE_ATTENTION = 67,
+    RT_OP_INDEX_LOGITS = 68, /* the indexer's scores, summed over its heads */
+    RT_OP_TOP_K = 69,
+    /* Recurrences, chunked over a prefill or a step at a time: gated delta rule and KDA, Mamba-2. */
+    RT_OP_DELTA_RULE_CONTEXT = 70,
+    RT_OP_DELTA_RULE_GENERATION = 71,
+    RT_OP_SSM_CONTEXT = 72,
+    RT_OP_SSM_GENERATION = 73,
+    RT_OP_CAUSAL_CONV1D = 74,
+    RT_OP_HYPER_CONNECTION_PRE = 75, /* streams of the residual to one, and their weights */
+    RT_OP_HYPER_CONNECTION_POST = 76,
+    RT_OP_QUANTISE = 77,
     RT_OP_COUNT
 };
 
@@ -137,20 +154,6 @@ enum rt_conv_dim {
     RT_CONV_PADDING_W,
     RT_CONV_CHANNELS_LAST
 };
-/* Dims of attention_context and attention_generation, in the order of their rows. */
-enum rt_attention_dim {
-    RT_ATTENTION_BATCH,
-    RT_ATTENTION_TOKENS,
-    RT_ATTENTION_CACHED,
-    RT_ATTENTION_HEADS,
-    RT_ATTENTION_KV_HEADS,
-    RT_ATTENTION_HEAD_DIM,
-    RT_ATTENTION_WINDOW,  /* 0: none */
-    RT_ATTENTION_KV_BITS, /* of an element of keys and values; 0: as the queries */
-    RT_ATTENTION_DIMS
-};
-/* Dims of attention_encoder, which has as many keys and their heads as queries; the first two as above. */
-enum { RT_ENCODER_HEADS = RT_ATTENTION_CACHED, RT_ENCODER_HEAD_DIM };
 /* Of the width; those of the height where they lack. */
 int64_t rt_conv_stride_w(const int64_t *dim);
 int64_t rt_conv_padding_w(const int64_t *dim);
@@ -163,10 +166,11 @@ double rt_conv_least_share(const int64_t *dim);
 int rt_op_graph_dims(enum rt_op_id op);
 enum rt_kept rt_op_keeps(enum rt_op_id op); /* as its family; nothing of a linear elementwise op */
 
-/* May dim `d` be missing (-1)? kv_bits of attention, skew of moe, fabric and library of collectives,
- * channels_last of convolutions and ceil of pooling may, as datasets that are older than these dims lack
- * them; -1 means 0 there (keys and values as wide as the queries; even routing; the device's own links; NCCL;
- * channels first; output sizes rounded down). So may stride_w and padding_w: -1 means as stride and padding.
+/* May dim `d` be missing (-1)? kv_bits of attention, skew and ungated of moe, fabric and library of
+ * collectives, channels_last of convolutions and ceil of pooling may, as datasets that are older than these
+ * dims lack them; -1 means 0 there (keys and values as wide as the queries; even routing, gated experts; the
+ * device's own links; NCCL; channels first; output sizes rounded down). So may stride_w and padding_w: -1
+ * means as stride and padding.
  */
 bool rt_op_may_lack(enum rt_op_id op, int d);
 

@@ -2,6 +2,7 @@
 #include "datasets/validate.h"
 #include "datasets/run_attributes.h"
 #include "datasets/dataset.h"
+#include "datasets/moe_routing.h"
 #include "base/units.h"
 #include "base/status.h"
 
@@ -203,7 +204,7 @@ static double least_flops(const struct rt_sample *sample)
 {
     struct rt_sample even = *sample;
     if (rt_call_family(&sample->call) == RT_FAMILY_MOE)
-        even.call.dim[rt_op_ndims(sample->call.op) - 1] = 0; /* skew */
+        even.call.dim[RT_MOE_SKEW] = 0;
     return rt_call_least_flops(&even.call);
 }
 

@@ -79,7 +79,7 @@ static const struct rt_sample_op ops[] = {
      {DIM("batch_size"), DIM("isl"), DIM("num_heads"), DIM("head_dim")}},
     {"moe", RT_OP_MOE, "moe_dtype",
      {DIM("num_tokens"), DIM("hidden_size"), DIM("inter_size"), DIM("topk"), DIM("num_experts"), DIM("moe_tp_size"),
-      DIM("moe_ep_size"), DIM("distribution", ROUTING)}},
+      DIM("moe_ep_size"), DIM("distribution", ROUTING), DIM("ungated", OPTIONAL)}},
     {"all_reduce", RT_OP_ALL_REDUCE, COLLECTIVE},
     {"all_gather", RT_OP_ALL_GATHER, COLLECTIVE},
     {"reduce_scatter", RT_OP_REDUCE_SCATTER, COLLECTIVE},

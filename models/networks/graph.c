@@ -36,7 +36,7 @@ const char *rt_graph_runtime_words(const struct rt_graph *graph)
     bool attention = graph->options.image == 0; /* of language models; what an operator graph has shows */
     for (size_t k = 0; k < graph->kernel_count; k++) {
         enum rt_family family = rt_call_family(&graph->kernels[k].call);
-        if (family == RT_FAMILY_ATTENTION)
+        if (rt_families[family].attention)
             return runtime->what;
         attention |= family == RT_FAMILY_SOFTMAX;
     }

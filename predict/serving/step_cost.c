@@ -173,7 +173,7 @@ static enum rt_serve_part part_of(const struct rt_forecast_launch *launch)
     const struct rt_family_row *family = &rt_families[rt_call_family(&launch->kernel.call)];
     if (launch->source == RT_TIME_LINK)
         return RT_SERVE_COLLECTIVES;
-    if (rt_call_family(&launch->kernel.call) == RT_FAMILY_ATTENTION)
+    if (family->attention || rt_call_family(&launch->kernel.call) == RT_FAMILY_RECURRENT)
         return RT_SERVE_ATTENTION;
     bool product = family->product || rt_call_family(&launch->kernel.call) == RT_FAMILY_MOE;
     return product ? RT_SERVE_PRODUCTS : RT_SERVE_OTHER_KERNELS;

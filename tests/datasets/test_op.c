@@ -52,6 +52,59 @@ static void test_attention(void)
     CU_ASSERT_EQUAL(rt_ops[RT_OP_ATTENTION_ENCODER].flops(encoder), 4.0 * 2 * 100 * 3 * 5);
 }
 
+static void test_latent(void)
+{
+    /* DeepSeek-V3's prefill of 10 tokens behind 5, two heads of 192 and 128: 6 + 7 + ... + 15 pairs. */
+    int64_t prefill[RT_MAX_DIMS] = {3, 10, 5, 2, 192, 128, 0};
+    CU_ASSERT_EQUAL(rt_ops[RT_OP_MLA_CONTEXT].flops(prefill), 2.0 * 3 * 105 * 2 * 320);
+    CU_ASSERT_EQUAL(rt_ops[RT_OP_MLA_CONTEXT].bytes(prefill, 2), 2.0 * 3 * (10 + 15) * 2 * 320);
+    /* Absorbed, 100 keys of 576 bytes in 8 bits whose first 512 columns are the values. */
+    int64_t decode[RT_MAX_DIMS] = {3, 1, 99, 16, 512, 64, 8};
+    CU_ASSERT_EQUAL(rt_ops[RT_OP_MLA_GENERATION].flops(decode), 2.0 * 3 * 16 * 100 * (576 + 512));
+    CU_ASSERT_EQUAL(rt_ops[RT_OP_MLA_GENERATION].bytes(decode, 2),
+                    2.0 * 3 * 16 * (576 + 512) + 3.0 * 100 * 576);
+    CU_ASSERT_EQUAL(rt_ops[RT_OP_MLA_GENERATION].kept(decode, 2), 3.0 * 99 * 576);
+    /* DeepSeek-V3.2: 2048 of 4096 tokens; fewer than are chosen: as many FLOPs as all of them. */
+    int64_t chosen[RT_MAX_DIMS] = {1, 1, 4095, 16, 1, 576, 512, 2048, 1, 0, 1, 8};
+    CU_ASSERT_EQUAL(rt_ops[RT_OP_SPARSE_ATTENTION].flops(chosen), 2.0 * 16 * 2048 * (576 + 512));
+    CU_ASSERT_EQUAL(rt_ops[RT_OP_SPARSE_ATTENTION].bytes(chosen, 2), 2.0 * 16 * (576 + 512) + 2048 * 576);
+    decode[0] = chosen[0];
+    chosen[2] = 99;
+    CU_ASSERT_EQUAL(rt_ops[RT_OP_SPARSE_ATTENTION].flops(chosen), rt_ops[RT_OP_MLA_GENERATION].flops(decode));
+    CU_ASSERT_EQUAL(rt_ops[RT_OP_SPARSE_ATTENTION].bytes(chosen, 2),
+                    rt_ops[RT_OP_MLA_GENERATION].bytes(decode, 2));
+    /* DeepSeek-V4: entries of 128 tokens, all of them, and the last 128 tokens. */
+    int64_t compressed[RT_MAX_DIMS] = {1, 1, 12799, 1, 1, 512, 512, 0, 128, 128, 1, 0};
+    CU_ASSERT_EQUAL(rt_ops[RT_OP_SPARSE_ATTENTION].flops(compressed), 2.0 * (100 + 128) * 1024);
+    int64_t index[RT_MAX_DIMS] = {1, 2, 3, 64, 128, 1, 8}; /* 4 + 5 scores over 5 keys */
+    CU_ASSERT_EQUAL(rt_ops[RT_OP_INDEX_LOGITS].flops(index), 2.0 * 9 * 64 * 129);
+    CU_ASSERT_EQUAL(rt_ops[RT_OP_INDEX_LOGITS].bytes(index, 1), 2.0 * 64 * 128 + 5 * 128 + 4 * 9);
+}
+
+static void test_recurrences(void)
+{
+    /* A token of one sequence: its state is read and written, 4 bytes an element. */
+    int64_t delta[RT_MAX_DIMS] = {2, 1, 4, 128, 8, 128, 1};
+    double state = 4.0 * 2 * 8 * 128 * 128;
+    CU_ASSERT_EQUAL(rt_ops[RT_OP_DELTA_RULE_GENERATION].kept(delta, 2), state);
+    double token = 2.0 * 2 * (2 * (4 * 128 + 8 * 128) + 8 * 2);
+    CU_ASSERT_EQUAL(rt_ops[RT_OP_DELTA_RULE_GENERATION].bytes(delta, 2), token + 2 * state);
+    CU_ASSERT_EQUAL(rt_ops[RT_OP_DELTA_RULE_CONTEXT].bytes(delta, 2), token + state);
+    int64_t conv[RT_MAX_DIMS] = {2, 3, 100, 4}; /* three tokens of the past are kept */
+    CU_ASSERT_EQUAL(rt_ops[RT_OP_CAUSAL_CONV1D].flops(conv), 2.0 * 2 * 3 * 100 * 4);
+    CU_ASSERT_EQUAL(rt_ops[RT_OP_CAUSAL_CONV1D].bytes(conv, 2), 2.0 * 100 * (2 * 2 * 3 + 4 + 2 * 3));
+    /* Mamba-2: state of 64 x 128 a head */
+    int64_t ssm[RT_MAX_DIMS] = {1, 1, 64, 64, 8, 128, 128};
+    CU_ASSERT_EQUAL(rt_ops[RT_OP_SSM_GENERATION].flops(ssm), 5.0 * 64 * 64 * 128);
+    CU_ASSERT_EQUAL(rt_ops[RT_OP_SSM_GENERATION].kept(ssm, 2), 2.0 * 64 * 64 * 128);
+    /* Four streams of 7168: four of them read and one written, three of them beside what the layer put out */
+    int64_t hyper[RT_MAX_DIMS] = {10, 7168, 4, 20};
+    CU_ASSERT_EQUAL(rt_ops[RT_OP_HYPER_CONNECTION_POST].bytes(hyper, 2), 2.0 * 10 * 9 * 7168);
+    CU_ASSERT_TRUE(rt_ops[RT_OP_HYPER_CONNECTION_PRE].bytes(hyper, 2) > 2.0 * 10 * 5 * 7168);
+    int64_t quantise[RT_MAX_DIMS] = {10, 100, 4}; /* 16 bits to 4 */
+    CU_ASSERT_EQUAL(rt_ops[RT_OP_QUANTISE].bytes(quantise, 2), 2.5 * 1000);
+}
+
 /* Outputs of torch.nn.functional.conv2d and max_pool2d for the same sizes. */
 static void test_images(void)
 {
@@ -118,5 +171,6 @@ static void test_check(void)
     RT_ASSERT_OK(rt_op_check(RT_OP_CONV2D, groups));
 }
 
-RT_TESTS(RT_TEST(test_flops_and_bytes), RT_TEST(test_attention), RT_TEST(test_images),
-         RT_TEST(test_every_row_is_whole), RT_TEST(test_lookups), RT_TEST(test_check))
+RT_TESTS(RT_TEST(test_flops_and_bytes), RT_TEST(test_attention), RT_TEST(test_latent),
+         RT_TEST(test_recurrences), RT_TEST(test_images), RT_TEST(test_every_row_is_whole),
+         RT_TEST(test_lookups), RT_TEST(test_check))

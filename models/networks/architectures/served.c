@@ -447,7 +447,8 @@ static uint32_t experts(const struct step *step, uint32_t x)
                            [RT_MOE_EXPERTS] = model->experts.count,
                            [RT_MOE_TP] = tp,
                            [RT_MOE_EP] = ep,
-                           [RT_MOE_SKEW] = SKEW};
+                           [RT_MOE_SKEW] = SKEW,
+                           [RT_MOE_UNGATED] = 0};
     rt_graph_add_kernel(graph, RT_FORWARD, RT_OP_MOE, dim);
     x = exchange(step, "experts.combine", node, tokens, false);
     set_role(graph, first, RT_NODE_EXPERTS);

@@ -141,7 +141,7 @@ static void test_fused(void)
     check_kernels(&graph, "GroupQueryAttention 5",
                   "rotary 2 16; rotary 2 8; attention_generation 2 1 9 4 2 4 0 0; copy 40 4; copy 40 4");
     check_kernels(&graph, "RMSNormalization 7", "rmsnorm 12 16");
-    check_kernels(&graph, "MoE 8", "moe 12 16 32 2 3 1 1 0");
+    check_kernels(&graph, "MoE 8", "moe 12 16 32 2 3 1 1 0 0");
     check_kernels(&graph, "Reshape 11", ""); /* the one kernel writes them in order */
     rt_graph_release(&graph);
 }

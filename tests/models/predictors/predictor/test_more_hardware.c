@@ -124,8 +124,8 @@ static void random_attention(struct rt_call *call)
 static void random_experts(struct rt_call *call)
 {
     int64_t experts = 8 * size(32), tp = size(8);
-    const int64_t dim[8] = {size(65536), 64 * size(128), 64 * tp * size(64), size(8), experts,
-                            tp,          size(8),        coin() ? 0 : 101};
+    const int64_t dim[9] = {size(65536), 64 * size(128), 64 * tp * size(64), size(8), experts,
+                            tp,          size(8),        coin() ? 0 : 101,   coin()};
     memcpy(call->dim, dim, sizeof dim);
 }
 
