@@ -495,6 +495,8 @@ const struct rt_op rt_ops[RT_OP_COUNT] = {
         .flops = rt_generation_flops, .bytes = rt_generation_bytes, .kept = rt_generation_kept},
     [RT_OP_ATTENTION_ENCODER] = {"attention_encoder", RT_FAMILY_ATTENTION, {"batch", "tokens", "heads", "head_dim"},
         .flops = rt_encoder_flops, .bytes = rt_encoder_bytes},
+    [RT_OP_ATTENTION_CROSS] = {"attention_cross", RT_FAMILY_ATTENTION, {"batch", "tokens", "heads", "head_dim", "keys"},
+        .flops = rt_cross_flops, .bytes = rt_cross_bytes},
     [RT_OP_MOE] = {"moe", RT_FAMILY_MOE, MOE, .flops = moe_flops, .bytes = moe_bytes, .kept = moe_kept},
     [RT_OP_ALL_REDUCE] = {"all_reduce", RT_FAMILY_COLLECTIVE, RING,
         .flops = no_flops, .bytes = all_reduce_bytes, .wrong = collective_wrong},

@@ -107,6 +107,7 @@ enum rt_op_id {
     RT_OP_HYPER_CONNECTION_PRE = 75, /* streams of the residual to one, and their weights */
     RT_OP_HYPER_CONNECTION_POST = 76,
     RT_OP_QUANTISE = 77,
+    RT_OP_ATTENTION_CROSS = 78, /* of queries to keys of another length, such as text's; no mask */
     RT_OP_COUNT
 };
 

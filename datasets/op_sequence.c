@@ -94,6 +94,15 @@ double rt_encoder_bytes(const int64_t *dim, double width)
 {
     return width * 4 * encoder_elements(dim);
 }
+double rt_cross_flops(const int64_t *dim)
+{
+    return 4 * encoder_elements(dim) * (double)dim[RT_CROSS_KEYS];
+}
+double rt_cross_bytes(const int64_t *dim, double width)
+{
+    double keys = (double)dim[RT_CROSS_KEYS] / (double)dim[RT_ATTENTION_TOKENS];
+    return width * 2 * (1 + keys) * encoder_elements(dim);
+}
 
 /* ---- latent attention ---- */
 

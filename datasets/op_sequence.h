@@ -33,9 +33,12 @@ enum rt_sparse_dim {
     RT_SPARSE_KV_BITS
 };
 enum { RT_INDEX_HEAD_DIM = RT_ATTENTION_KV_HEADS, RT_INDEX_RATIO, RT_INDEX_KV_BITS };
-/* Dims of attention_encoder, which has as many keys and their heads as queries; the first two as above. */
-enum { RT_ENCODER_HEADS = RT_ATTENTION_CACHED, RT_ENCODER_HEAD_DIM };
+/* Dims of attention_encoder, which has as many keys and their heads as queries; the first two as above. Those
+ * of attention_cross are the same and the keys. */
+enum { RT_ENCODER_HEADS = RT_ATTENTION_CACHED, RT_ENCODER_HEAD_DIM, RT_CROSS_KEYS };
 
+double rt_cross_flops(const int64_t *dim);
+double rt_cross_bytes(const int64_t *dim, double width);
 double rt_context_flops(const int64_t *dim);
 double rt_context_bytes(const int64_t *dim, double width);
 double rt_context_kept(const int64_t *dim, double width);

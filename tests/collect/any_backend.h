@@ -13,7 +13,7 @@ static bool any_can(const struct rt_task *task)
     bool wide = task->call.dtype == RT_FP32 || task->call.dtype == RT_FP16 || task->call.dtype == RT_BF16;
     bool image =
         strcmp(rt_ops[task->call.op].dims[0], "batch") == 0; /* of pooling, batch norm and the like */
-    if (task->call.op >= RT_OP_MLA_CONTEXT && task->call.op <= RT_OP_QUANTISE)
+    if (task->call.op >= RT_OP_MLA_CONTEXT && task->call.op <= RT_OP_ATTENTION_CROSS)
         return false; /* kernels of LLM servers, which no backend runs */
     switch (rt_ops[task->call.op].family) {
     case RT_FAMILY_LINEAR:

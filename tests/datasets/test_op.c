@@ -50,6 +50,9 @@ static void test_attention(void)
     CU_ASSERT_NOT_EQUAL(rt_op_check(RT_OP_ATTENTION_GENERATION, window), RT_OK);
     int64_t encoder[RT_MAX_DIMS] = {2, 10, 3, 5};
     CU_ASSERT_EQUAL(rt_ops[RT_OP_ATTENTION_ENCODER].flops(encoder), 4.0 * 2 * 100 * 3 * 5);
+    int64_t cross[RT_MAX_DIMS] = {2, 10, 3, 5, 7};
+    CU_ASSERT_EQUAL(rt_ops[RT_OP_ATTENTION_CROSS].flops(cross), 4.0 * 2 * 10 * 7 * 3 * 5);
+    CU_ASSERT_EQUAL(rt_ops[RT_OP_ATTENTION_CROSS].bytes(cross, 2), 2.0 * 2 * 3 * 5 * 2 * (10 + 7));
 }
 
 static void test_latent(void)

@@ -125,7 +125,7 @@ static double attention_generation(const struct rt_tiled_call *l)
 }
 static double attention_encoder(const struct rt_tiled_call *l)
 {
-    return l->query->call.op == RT_OP_ATTENTION_ENCODER;
+    return l->query->call.op == RT_OP_ATTENTION_ENCODER || l->query->call.op == RT_OP_ATTENTION_CROSS;
 }
 static double attention_narrow(const struct rt_tiled_call *l)
 {

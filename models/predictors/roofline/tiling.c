@@ -289,6 +289,7 @@ struct attention {
     bool encoder, decodes;
     double batch, tokens, cached, heads, kv_heads, head_dim,
         window;             /* window: infinite where there is none */
+    double keys;            /* encoder */
     double width, kv_width; /* bytes */
 };
 
@@ -301,8 +302,9 @@ static void read_attention(enum rt_op_id op, enum rt_dtype dtype, const int64_t 
                             .window = INFINITY,
                             .width = width,
                             .kv_width = width};
-    if (op == RT_OP_ATTENTION_ENCODER) {
+    if (op == RT_OP_ATTENTION_ENCODER || op == RT_OP_ATTENTION_CROSS) {
         a->encoder = true;
+        a->keys = op == RT_OP_ATTENTION_CROSS ? (double)d[RT_CROSS_KEYS] : a->tokens;
         a->heads = a->kv_heads = (double)d[RT_ENCODER_HEADS];
         a->head_dim = (double)d[RT_ENCODER_HEAD_DIM];
         return;
@@ -322,7 +324,7 @@ static void read_attention(enum rt_op_id op, enum rt_dtype dtype, const int64_t 
 static double tiles_seen(const struct attention *a, double first, double last, double tile)
 {
     if (a->encoder)
-        return ceil(a->tokens / tile);
+        return ceil(a->keys / tile);
     double end = a->cached + fmin(ceil(last), a->tokens);
     double begin = fmax(0, a->cached + floor(first) + 1 - a->window);
     return ceil(end / tile) - floor(begin / tile);

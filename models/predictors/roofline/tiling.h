@@ -146,7 +146,8 @@ struct rt_experts_tiling {
     enum rt_server_project server;
 };
 
-/* `dim` of attention_context, attention_generation or attention_encoder. */
+/* `dim` of attention_context, attention_generation, attention_encoder or
+ * attention_cross. */
 void rt_tiling_attention(enum rt_op_id op, enum rt_dtype dtype, const int64_t *dim,
                          enum rt_server_project server, const struct rt_device *device,
                          struct rt_attention_tiling *out);

@@ -113,10 +113,11 @@ static void random_attention(struct rt_call *call)
                             coin() ? 0 : size(8192),
                             coin() ? 0 : 8};
     memcpy(call->dim, dim, sizeof dim);
-    if (call->op == RT_OP_ATTENTION_ENCODER) {
+    if (call->op == RT_OP_ATTENTION_ENCODER || call->op == RT_OP_ATTENTION_CROSS) {
         call->dim[2] = dim[3];
         call->dim[3] = dim[5];
-        for (int d = 4; d < RT_MAX_DIMS; d++)
+        call->dim[4] = size(8192);
+        for (int d = call->op == RT_OP_ATTENTION_CROSS ? 5 : 4; d < RT_MAX_DIMS; d++)
             call->dim[d] = -1;
     }
 }

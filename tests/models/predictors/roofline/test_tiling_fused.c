@@ -71,6 +71,10 @@ static void test_window_and_cache(void)
     tiling = tiling_of(RT_OP_ATTENTION_ENCODER, encoder, &h100);
     CU_ASSERT_EQUAL(tiling.tiles, 3);
     CU_ASSERT_EQUAL(tiling.blocks, 2 * 4 * 3);
+    const int64_t cross[8] = {2, 300, 4, 64, 1000};
+    tiling = tiling_of(RT_OP_ATTENTION_CROSS, cross, &h100);
+    CU_ASSERT_EQUAL(tiling.tiles, 8);
+    CU_ASSERT_EQUAL(tiling.blocks, 2 * 4 * 3);
     CU_ASSERT_FALSE(tiling.packed);
 }
 
