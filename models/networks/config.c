@@ -1,6 +1,5 @@
 /* config.json to a model: keys as the architecture's row has them. See config.h. */
 #include "models/networks/config.h"
-#include "base/file.h"
 #include "base/status.h"
 #include "base/text.h"
 #include "models/networks/architectures/fields.h"
@@ -283,7 +282,7 @@ static int read_model(const json_t *root, const char *where, const struct rt_arc
         status = read_head(&model, root, asked == NULL, where);
     if (status == RT_OK)
         status = rt_config_complete(&model, where);
-    rt_config_read_dtype(whole, where, &model);
+    rt_config_read_dtype(whole, root, where, &model);
     rt_config_note_unread(root, &model);
     if (status == RT_OK)
         status = rt_config_check(&model, where);
@@ -323,29 +322,31 @@ int rt_model_load(const char *path, struct rt_model *out)
     return rt_model_load_as(path, NULL, out);
 }
 
-int rt_model_load_as(const char *path, const char *type, struct rt_model *out)
+static int load_as(const char *path, const char *type, struct rt_model *out)
 {
-    char *text;
-    size_t size;
-    int status = rt_file_read(path, 1 << 20, &text, &size);
-    if (status != RT_OK)
-        return status;
-    json_error_t error;
-    json_t *root = json_loadb(text, size, JSON_REJECT_DUPLICATES, &error);
+    json_t *root;
     const struct rt_architecture *asked = NULL;
     struct rt_model model;
-    if (root == NULL)
-        status = rt_fail(RT_EFORMAT, "%s:%d:%d: not JSON: %s", path, error.line, error.column, error.text);
-    else if (type != NULL)
+    int status = rt_config_read_file(path, &root);
+    if (status != RT_OK)
+        return status;
+    if (type != NULL)
         status = find_asked(type, path, &asked);
     if (status == RT_OK)
         status = read_model(root, path, asked, &model);
     json_decref(root);
-    free(text);
     if (status != RT_OK)
         return status;
     size_t length = strlen(path), most = sizeof model.name - 1; /* the end of a path is the specific part */
     snprintf(model.name, sizeof model.name, "%s", path + (length > most ? length - most : 0));
     *out = model;
     return RT_OK;
+}
+
+int rt_model_load_as(const char *path, const char *type, struct rt_model *out)
+{
+    char *config = rt_config_path(path);
+    int status = load_as(config, type, out);
+    free(config);
+    return status;
 }

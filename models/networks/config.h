@@ -11,6 +11,13 @@ struct rt_config_key;
 /* `where` names the file in messages. The model's name is left empty. */
 int rt_model_from_json(const json_t *root, const char *where, struct rt_model *out);
 
+/* config_file.c. The JSON of a file, with the quantisation that a file beside it gives; release with
+ * json_decref. */
+int rt_config_read_file(const char *path, json_t **out);
+/* The config of a path: where that names ModelOpt's hf_quant_config.json, the config.json beside it. Free with
+ * free(). */
+char *rt_config_path(const char *path);
+
 /* config_value.c. What a key that the config lacks stands for. */
 void rt_config_set_fallback(struct rt_model *model, const struct rt_config_key *key);
 /* The first of a key's spellings that the config has, and its value; else the first of all, and NULL. */
@@ -31,7 +38,7 @@ void rt_config_note_unread(const json_t *root, struct rt_model *model);
 const char *rt_config_other_name(const char *key);
 
 /* config_dtype.c. The model's dtype, or that of its quantisation. What cannot be forecast is kept as a
- * sentence in the model, since a dtype that a user gives replaces it. */
-void rt_config_read_dtype(const json_t *root, const char *where, struct rt_model *model);
+ * sentence in the model, since a dtype that a user gives replaces it. `part`: the language part. */
+void rt_config_read_dtype(const json_t *root, const json_t *part, const char *where, struct rt_model *model);
 
 #endif

@@ -48,18 +48,69 @@ static int of_mxfp4(const json_t *config)
     return RT_MXFP4;
 }
 
-static int of_modelopt(const json_t *config)
+/* ModelOpt's names. Weights of NVFP4 beside inputs of 16 bits are multiplied as those of int4 are, by the
+ * same kernels (vLLM's Marlin). */
+static int of_algorithm(const char *name)
 {
-    const char *algorithm = text_of(config, "quant_algo");
     static const struct {
         const char *name;
         enum rt_dtype dtype;
-    } rows[] = {{"FP8", RT_FP8},         {"NVFP4", RT_FP4},         {"W4A16_AWQ", RT_INT4},
-                {"W4A8_AWQ", RT_W4AFP8}, {"W4A16_MXFP4", RT_MXFP4}, {"W4A8_MXFP4_MXFP8", RT_MXFP4_MXFP8}};
+    } rows[] = {{"FP8", RT_FP8},
+                {"FP8_PER_CHANNEL_PER_TOKEN", RT_FP8},
+                {"FP8_PB_WO", RT_FP8_BLOCK},
+                {"MXFP8", RT_FP8_BLOCK},
+                {"NVFP4", RT_FP4},
+                {"NVFP4_AWQ", RT_FP4},
+                {"W4A16_NVFP4", RT_INT4},
+                {"W4A16_AWQ", RT_INT4},
+                {"W4A8_AWQ", RT_W4AFP8},
+                {"W4A16_MXFP4", RT_MXFP4},
+                {"W4A8_MXFP4_MXFP8", RT_MXFP4_MXFP8}};
     for (size_t i = 0; i < RT_COUNT(rows); i++)
-        if (strcmp(rows[i].name, algorithm) == 0)
+        if (strcmp(rows[i].name, name) == 0)
             return rows[i].dtype;
     return UNKNOWN;
+}
+
+/* Experts that tokens choose, of which most weights are. */
+static bool names_experts(const char *module)
+{
+    return strstr(module, "experts") != NULL && strstr(module, "shared_expert") == NULL;
+}
+
+static bool names_feed_forward(const char *module)
+{
+    return strstr(module, "mlp") != NULL || strstr(module, "ffn") != NULL || names_experts(module);
+}
+
+/* "quantized_layers" of a checkpoint of mixed precision names each module's: the dtype that most of those
+ * which `counts` accepts have. */
+static int most_common(const json_t *modules, bool (*counts)(const char *module), bool accepted)
+{
+    int64_t count[RT_DTYPE_COUNT] = {0};
+    const char *name;
+    json_t *module;
+    int most = UNKNOWN;
+    json_object_foreach((json_t *)modules, name, module)
+    {
+        int dtype = of_algorithm(text_of(module, "quant_algo"));
+        if (dtype == UNKNOWN || counts(name) != accepted)
+            continue;
+        count[dtype]++;
+        if (most == UNKNOWN || count[dtype] > count[most])
+            most = dtype;
+    }
+    return most;
+}
+
+/* Of mixed precision that of the feed-forward, which has most weights, else that of the rest. */
+static int of_modelopt(const json_t *config)
+{
+    const json_t *modules = json_object_get(config, "quantized_layers");
+    if (strcmp(text_of(config, "quant_algo"), "MIXED_PRECISION") != 0)
+        return of_algorithm(text_of(config, "quant_algo"));
+    int dtype = most_common(modules, names_feed_forward, true);
+    return dtype != UNKNOWN ? dtype : most_common(modules, names_feed_forward, false);
 }
 
 /* One group of layers of compressed-tensors: numbers of `bits` of weights and of inputs. */
@@ -79,7 +130,9 @@ static int of_group(const json_t *group)
         return RT_W4AFP8;
     if (bits == 4 && input_bits == 4 && floats && integer_of(weights, "group_size", 16) == 16)
         return RT_FP4;
-    return bits == 4 && input_bits == 16 && !floats ? RT_INT4 : UNKNOWN;
+    if (bits == 4 && input_bits == 16 && floats)
+        return RT_MXFP4;
+    return bits == 4 && input_bits == 16 ? RT_INT4 : UNKNOWN;
 }
 
 static int of_compressed_tensors(const json_t *config)
@@ -107,6 +160,8 @@ static const struct {
 static int dtype_of_quantisation(const json_t *config)
 {
     const char *method = text_of(config, "quant_method");
+    if (method[0] == '\0' && text_of(config, "quant_algo")[0] != '\0')
+        method = "modelopt"; /* which alone names an algorithm */
     for (size_t i = 0; i < RT_COUNT(methods); i++)
         if (strcmp(methods[i].method, method) == 0)
             return methods[i].dtype(config);
@@ -139,20 +194,35 @@ static int64_t kv_bits_of(const json_t *config)
     const json_t *scheme = json_object_get(config, "kv_cache_scheme");
     if (json_is_object(scheme))
         return integer_of(scheme, "num_bits", 0) == 8 ? 8 : 0;
+    if (strcmp(text_of(config, "kv_cache_scheme"), "FP8") == 0)
+        return 8;
     return strcmp(text_of(config, "kv_cache_quant_algo"), "FP8") == 0 ? 8 : 0;
 }
 
-void rt_config_read_dtype(const json_t *root, const char *where, struct rt_model *model)
+/* What the experts' products run in where a config says that they differ: "expert_dtype" of DeepSeek-V4,
+ * "quantized_layers" of ModelOpt. */
+static int experts_dtype_of(const json_t *root, const json_t *config)
+{
+    if (strcmp(text_of(root, "expert_dtype"), "fp4") == 0) /* with a scale for 32, as MXFP4 has */
+        return strcmp(text_of(config, "quant_algo"), "MIXED_PRECISION") == 0 ? RT_FP4 : RT_MXFP4_MXFP8;
+    return most_common(json_object_get(config, "quantized_layers"), names_experts, true);
+}
+
+void rt_config_read_dtype(const json_t *root, const json_t *part, const char *where, struct rt_model *model)
 {
     const json_t *quantisation = json_object_get(root, "quantization_config"),
                  *dtype = json_object_get(root, "dtype");
+    if (!json_is_object(quantisation))
+        quantisation = json_object_get(part, "quantization_config");
     if (!json_is_string(dtype))
         dtype = json_object_get(root, "torch_dtype"); /* its name before transformers 4.56 */
     const char *name = json_string_value(dtype);
     model->dtype = UNKNOWN;
+    model->experts_dtype = UNKNOWN;
     model->fp16 = name != NULL && find_dtype(name) == RT_FP16;
     if (json_is_object(quantisation)) {
         model->dtype = dtype_of_quantisation(quantisation);
+        model->experts_dtype = experts_dtype_of(part, quantisation);
         model->kv_bits = kv_bits_of(quantisation);
         if (model->dtype == UNKNOWN)
             refuse_quantisation(quantisation, where, model);

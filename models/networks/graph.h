@@ -107,6 +107,8 @@ struct rt_graph_options {
     /* Of weights and activations. A narrow one (fp8, int4 ...) is that of the layers' products with weights:
      * all else, embedding and head too, is in 16 bits, which become the dtype of the graph's options. */
     enum rt_dtype dtype;
+    enum rt_dtype experts_dtype; /* of the experts' products where it is another narrow one; RT_FP32: it is not */
+    bool weight_only; /* narrow: of weights alone, since the GPU has no units for the checkpoint's fp4 */
     bool fp16_beside; /* narrow: those 16 bits are fp16 (GPUs without bf16), not bf16 */
     enum rt_optimizer_kind optimizer;
     enum rt_recompute recompute;

@@ -207,6 +207,17 @@ static enum rt_dtype beside_narrow(const struct settling *s)
     return s->model->fp16 || (s->device != NULL && !rt_device_has_bf16(s->device)) ? RT_FP16 : RT_BF16;
 }
 
+/* Weights of 4-bit floats on a GPU without units for them: vLLM multiplies them in 16 bits there, NVFP4's by
+ * the kernels of int4 (Marlin). */
+static enum rt_dtype runnable(struct settling *s, enum rt_dtype dtype)
+{
+    bool four = dtype == RT_FP4 || dtype == RT_MXFP4_MXFP8;
+    if (!four || s->device == NULL || s->device->fp4_matrix_tflops > 0)
+        return dtype;
+    s->out->graph.weight_only = true;
+    return dtype == RT_FP4 ? RT_INT4 : RT_MXFP4;
+}
+
 /* The checkpoint's, which may be narrow. */
 static int default_dtype(struct settling *s, int *out)
 {
@@ -220,7 +231,9 @@ static int default_dtype(struct settling *s, int *out)
         dtype = sixteen_bits(s->device);
     if (dtype == RT_BF16 && !traced && s->device != NULL && !rt_device_has_bf16(s->device))
         dtype = sixteen_bits(s->device);
-    *out = (int)dtype;
+    *out = (int)runnable(s, dtype);
+    if (s->model->experts_dtype > RT_FP32 && !traced)
+        s->out->graph.experts_dtype = runnable(s, (enum rt_dtype)s->model->experts_dtype);
     assume(s->out, RT_STEP_DTYPE);
     return RT_OK;
 }

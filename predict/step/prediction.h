@@ -98,6 +98,7 @@ enum rt_warning {
     RT_WARNING_POSITIONS,  /* the sequence is longer than the model takes */
     RT_WARNING_UNFINISHED, /* the predictor's training was interrupted */
     RT_WARNING_EMULATED,   /* bf16 on a GPU without units for it */
+    RT_WARNING_WEIGHTS,    /* fp4 on a GPU without units for it */
     RT_WARNING_ROOFLINE,   /* a part is the bare roofline */
     RT_WARNING_BEYOND,     /* kernels unlike those that were measured */
     RT_WARNING_FEW,        /* ops that few GPUs were measured in */

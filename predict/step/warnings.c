@@ -152,6 +152,16 @@ static char *emulated(const struct rt_prediction *prediction)
         prediction->device.name);
 }
 
+static char *weights_alone(const struct rt_prediction *prediction)
+{
+    if (!prediction->graph.options.weight_only)
+        return NULL;
+    return rt_sentence(
+        "%s has no units for fp4: weights of 4 bits are multiplied in 16 there, which is what is forecast, as %s "
+        "(vLLM's Marlin kernels; the scales of NVFP4 take 1/16 byte a weight more); {dtype} asks for another",
+        prediction->device.name, rt_dtypes[prediction->graph.products].name);
+}
+
 static char *roofline(const struct rt_prediction *prediction)
 {
     if (!(prediction->forecast.source_us[RT_TIME_ROOFLINE] > 0) ||
@@ -169,6 +179,7 @@ char *rt_prediction_warning(const struct rt_prediction *prediction, enum rt_warn
         [RT_WARNING_MEMORY] = no_fit,       [RT_WARNING_TIGHT] = tight_fit,
         [RT_WARNING_POSITIONS] = positions, [RT_WARNING_UNFINISHED] = unfinished,
         [RT_WARNING_EMULATED] = emulated,   [RT_WARNING_ROOFLINE] = roofline,
+        [RT_WARNING_WEIGHTS] = weights_alone,
         [RT_WARNING_BEYOND] = beyond,       [RT_WARNING_FEW] = few,
     };
     return reasons[warning](prediction);
