@@ -1,5 +1,6 @@
 # Writes files as a C array of texts, in the order of their names:
 #   cmake -DOUT=file.c -DARRAY=name -DFOLDER=where "-DFILES=a;b" -P this
+# Of a file NAME.jsonl every line is a text of its own.
 # With -DNAMES=other_array also their names without what follows the last dot.
 set(text "/* Made from ${FOLDER}/ by scripts/embed_texts.cmake. */\n#include <stddef.h>\n\n")
 string(APPEND text "extern const char *const ${ARRAY}[];\n")
@@ -8,7 +9,12 @@ foreach(file ${FILES})
   file(READ ${file} text_of_file)
   string(REPLACE "\\" "\\\\" text_of_file "${text_of_file}")
   string(REPLACE "\"" "\\\"" text_of_file "${text_of_file}")
-  string(REPLACE "\n" "\\n\"\n    \"" text_of_file "${text_of_file}")
+  if(file MATCHES "[.]jsonl$")
+    string(STRIP "${text_of_file}" text_of_file)
+    string(REPLACE "\n" "\",\n    \"" text_of_file "${text_of_file}")
+  else()
+    string(REPLACE "\n" "\\n\"\n    \"" text_of_file "${text_of_file}")
+  endif()
   string(APPEND text "    \"${text_of_file}\",\n")
 endforeach()
 string(APPEND text "    NULL,\n};\n")

@@ -15,7 +15,7 @@ from pathlib import Path
 import rows_page
 
 PROGRAM = "models_page"
-MOST = 12  # names of a kind on the page
+MOST = 3  # names of a kind on the page
 
 
 def rows_of(program, option):
@@ -65,6 +65,11 @@ def differences(compared):
         return [(row[0], row[1], row[-1]) for row in csv.reader(file) if row[-1].startswith("differs")]
 
 
+def is_id(name):
+    """Of the Hub; "timm/NAME" is a network of timm's that torchvision has another of."""
+    return "/" in name and not name.startswith("timm/")
+
+
 def names_of(models):
     """Models by name, architectures in the order of the list."""
     kinds = {}
@@ -87,8 +92,10 @@ def page(types, models, found, wrong):
         lines += ["Not equal:", "", *(f"- {config} (`{model_type}`) {what}" for config, model_type, what in wrong), ""]
     for stacks in sorted({row["stacks"] for row in types}):
         lines.append(f"- {stacks}: " + ", ".join(row["models"] for row in types if row["stacks"] == stacks))
-    lines += ["", "## By name", "", "`rooftile graph --list` prints all of them, with their sizes.", ""]
-    for kind, names in names_of(models).items():
+    lines += ["", "## By name", "", "`rooftile graph --list` prints all, with their sizes. Of an id of the Hugging Face Hub (`org/name`, its address, case",
+              "aside) the config is that of a folder here, of the Hub's cache on this machine (`HF_HUB_CACHE`, `HF_HOME`), or of the",
+              "[catalogue](../../models/networks/zoo/README.md); these also answer to the name alone.", ""]
+    for kind, names in names_of(model for model in models if not is_id(model["name"])).items():
         more = f" and {len(names) - MOST} more" if len(names) > MOST + 1 else ""
         lines.append(f"- {kind}: {', '.join(names[:MOST] if more else names)}{more}")
     return "\n".join(lines) + "\n"

@@ -147,14 +147,26 @@ static int print_shapes(const struct arguments *arguments)
 
 /* --- the zoo --- */
 
+static int add_model(void *context, const struct rt_model *model)
+{
+    struct rt_table *table = context;
+    if (model->vision != NULL)
+        rt_table_row(table, model->name, rt_vision_family_of(model->vision)->what, NAN, NAN, NAN,
+                     (double)model->vision->image, rt_model_parameters(model));
+    else
+        rt_table_row(table, model->name, model->architecture->model_type,
+                     (double)(model->layers + model->decoder.layers), (double)model->hidden,
+                     (double)model->heads, NAN, rt_model_parameters(model));
+    return RT_OK;
+}
+
 static void add_images(struct rt_table *table)
 {
     const struct rt_vision *vision;
     for (size_t i = 0; (vision = rt_vision_at(i)) != NULL; i++) {
         struct rt_model model;
         rt_model_of_images(vision, &model);
-        rt_table_row(table, model.name, rt_vision_family_of(vision)->what, NAN, NAN, NAN,
-                     (double)vision->image, rt_model_parameters(&model));
+        add_model(table, &model);
     }
 }
 
@@ -219,11 +231,11 @@ static int print_zoo(const struct arguments *arguments)
         struct rt_model model;
         if ((status = rt_zoo_model(i, &model)) != RT_OK)
             break;
-        rt_table_row(table, model.name, model.architecture->model_type,
-                     (double)(model.layers + model.decoder.layers), (double)model.hidden, (double)model.heads,
-                     NAN, rt_model_parameters(&model));
+        add_model(table, &model);
     }
     add_images(table);
+    if (status == RT_OK)
+        status = rt_hub_each(add_model, table);
     rt_report_add_table(report, "", "", table);
     add_types(report, NULL, "config.json files of these types");
     if (status == RT_OK)

@@ -1,6 +1,8 @@
 /* The zoo: models by name. Each is a config.json with "name", "aliases", "sources" and "notes" beside Hugging
- * Face's keys; the files in zoo/ are compiled in. Models of images are rows of architectures/vision/. */
+ * Face's keys; the files in zoo/ are compiled in. Models of images are rows of vision/, and ids of the Hub
+ * rows of zoo/hub.jsonl. */
 #include "models/networks/config.h"
+#include "models/networks/hub.h"
 #include "models/networks/model.h"
 #include "base/status.h"
 #include "base/strings.h"
@@ -10,9 +12,12 @@
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 
-extern const char *const rt_model_zoo_json[]; /* NULL-terminated; scripts/embed_texts.cmake */
+/* NULL-terminated; scripts/embed_texts.cmake */
+extern const char *const rt_model_zoo_json[];
+extern const char *const rt_model_hub_json[];
 
 static bool is_separator(char letter)
 {
@@ -37,18 +42,23 @@ static void normalise(const char *name, char *out, size_t size)
     out[n] = '\0';
 }
 
-static int parse(size_t i, json_t **root)
+static int parse_text(const char *const *texts, size_t i, json_t **root)
 {
     json_error_t error;
-    *root = json_loads(rt_model_zoo_json[i], JSON_REJECT_DUPLICATES, &error);
+    *root = json_loads(texts[i], JSON_REJECT_DUPLICATES, &error);
     if (*root == NULL)
         return rt_fail(RT_EFORMAT, "built-in zoo, model %zu, %d:%d: not JSON: %s", i, error.line,
                        error.column, error.text);
-    if (json_string_value(json_object_get(*root, "name")) == NULL) {
-        json_decref(*root);
-        return rt_fail(RT_EFORMAT, "built-in zoo, model %zu: \"name\" is missing", i);
-    }
     return RT_OK;
+}
+
+static int parse(size_t i, json_t **root)
+{
+    int status = parse_text(rt_model_zoo_json, i, root);
+    if (status != RT_OK || json_string_value(json_object_get(*root, "name")) != NULL)
+        return status;
+    json_decref(*root);
+    return rt_fail(RT_EFORMAT, "built-in zoo, model %zu: \"name\" is missing", i);
 }
 
 static int read_model(const json_t *root, struct rt_model *out)
@@ -197,17 +207,215 @@ static int find_vision(struct search *search, const char *name, struct rt_model 
     return RT_ENOTFOUND;
 }
 
+/* --- ids of the Hub --- */
+
+static const char *row_text(const json_t *row, const char *key)
+{
+    return json_string_value(json_object_get(row, key));
+}
+
+/* What follows the Hub's address in the source of a config that is a file of its own; else "ids". */
+static const char *ids_of(const json_t *row)
+{
+    static const char hub[] = "huggingface.co/";
+    const char *source = json_string_value(json_array_get(json_object_get(row, "sources"), 0));
+    const char *id = source != NULL ? strstr(source, hub) : NULL;
+    return id != NULL ? id + strlen(hub) : row_text(row, "ids");
+}
+
+static int parse_row(size_t i, json_t **row)
+{
+    int status = parse_text(rt_model_hub_json, i, row);
+    if (status != RT_OK || ids_of(*row) != NULL)
+        return status;
+    json_decref(*row);
+    return rt_fail(RT_EFORMAT, "built-in ids of the Hub, row %zu: \"ids\" is missing", i);
+}
+
+/* The id at *next of a row's, which spaces separate; moves behind it. false: no more. */
+static bool next_id(const char **next, char id[96])
+{
+    *next += strspn(*next, " ");
+    size_t length = strcspn(*next, " ");
+    snprintf(id, 96, "%.*s", (int)length, *next);
+    *next += length;
+    return length > 0;
+}
+
+/* The next id of a row that the zoo does not have: its description is found first. */
+static bool next_new_id(const char **next, char id[96])
+{
+    while (next_id(next, id)) {
+        char *quoted = rt_format("\"%s\"", id);
+        bool known = false;
+        for (size_t i = 0; rt_model_zoo_json[i] != NULL; i++)
+            known |= strstr(rt_model_zoo_json[i], quoted) != NULL;
+        free(quoted);
+        if (!known)
+            return true;
+    }
+    return false;
+}
+
+/* Is it an id of the row, or one without its org? */
+static bool names_row(struct search *search, const json_t *row, char id[96])
+{
+    for (const char *next = ids_of(row); next_id(&next, id);) {
+        const char *slash = strchr(id, '/');
+        if (matches(search, id) || (slash != NULL && matches(search, slash + 1)))
+            return true;
+    }
+    return false;
+}
+
+/* A row without a config: a network of images that the id is another name of. */
+static const struct rt_vision *vision_of_row(const json_t *row)
+{
+    const char *like = row_text(row, "like");
+    return like != NULL ? find_exactly(like) : NULL;
+}
+
+static int config_of_row(const json_t *row, json_t **config);
+
+/* Is `like` the name of a model of the zoo, or the first id of a row? */
+static bool is_like(const json_t *description, const char *like)
+{
+    const char *names =
+        row_text(description, "name") != NULL ? row_text(description, "name") : ids_of(description);
+    size_t length = strlen(like);
+    return strncmp(names, like, length) == 0 && strchr(" ", names[length]) != NULL;
+}
+
+/* The config of what a row is like. Texts without the name are not parsed. */
+static int config_like(const char *like, json_t **config)
+{
+    const char *const *const lists[] = {rt_model_zoo_json, rt_model_hub_json};
+    for (size_t i = 0; i < 2; i++)
+        for (size_t k = 0; lists[i][k] != NULL; k++) {
+            json_t *root;
+            if (strstr(lists[i][k], like) == NULL)
+                continue;
+            int status = parse_text(lists[i], k, &root);
+            if (status != RT_OK)
+                return status;
+            bool found = is_like(root, like);
+            if (found)
+                status = config_of_row(root, config);
+            json_decref(root);
+            if (found || status != RT_OK)
+                return status;
+        }
+    return rt_fail(RT_EFORMAT, "built-in zoo: no model \"%s\", which a row of hub.jsonl is like", like);
+}
+
+/* The config that a row stands for: that of the model it is like, with its own keys in their place. */
+static int config_of_row(const json_t *row, json_t **config)
+{
+    const char *like = row_text(row, "like"), *key;
+    const json_t *value;
+    *config = like == NULL ? json_object() : NULL;
+    int status = like == NULL ? RT_OK : config_like(like, config);
+    if (status != RT_OK)
+        return status;
+    json_object_foreach((json_t *)row, key, value)
+    {
+        json_t *inner = json_object_get(*config, key);
+        if (strcmp(key, "ids") == 0 || strcmp(key, "like") == 0 || strcmp(key, "source") == 0)
+            continue; /* of the row, not of the config */
+        if (json_is_object(inner) && json_is_object(value))
+            json_object_update(inner, (json_t *)value);
+        else
+            json_object_set(*config, key, (json_t *)value);
+    }
+    return RT_OK;
+}
+
+static int read_row(const json_t *row, const char *id, struct rt_model *out)
+{
+    const struct rt_vision *vision = vision_of_row(row);
+    json_t *config = NULL;
+    int status = RT_OK;
+    if (vision != NULL) {
+        rt_model_of_images(vision, out);
+    } else if ((status = config_of_row(row, &config)) == RT_OK) {
+        status = rt_model_from_json(config, id, out);
+        json_decref(config);
+    }
+    if (status == RT_OK)
+        snprintf(out->name, sizeof out->name, "%s", id);
+    return status;
+}
+
+/* RT_ENOTFOUND without a sentence where no row has the name. */
+static int find_row(struct search *search, struct rt_model *out)
+{
+    int status = RT_ENOTFOUND;
+    for (size_t i = 0; rt_model_hub_json[i] != NULL && status == RT_ENOTFOUND; i++) {
+        json_t *row;
+        char id[96];
+        if ((status = parse_row(i, &row)) != RT_OK)
+            return status;
+        if (names_row(search, row, id)) {
+            status = read_row(row, id, out);
+        } else {
+            next_id(&(const char *){ids_of(row)}, id);
+            pass(search, id);
+            status = RT_ENOTFOUND;
+        }
+        json_decref(row);
+    }
+    return status;
+}
+
+int rt_hub_each(int (*visit)(void *context, const struct rt_model *model), void *context)
+{
+    int status = RT_OK;
+    for (size_t i = 0; rt_model_hub_json[i] != NULL && status == RT_OK; i++) {
+        json_t *row;
+        char id[96];
+        if ((status = parse_row(i, &row)) != RT_OK)
+            return status;
+        for (const char *next = ids_of(row); status == RT_OK && next_new_id(&next, id);) {
+            struct rt_model model;
+            if ((status = read_row(row, id, &model)) == RT_OK)
+                status = visit(context, &model);
+        }
+        json_decref(row);
+    }
+    return status;
+}
+
+/* --- all names --- */
+
+/* Networks of timm: what follows a dot is of their weights ("timm/resnet50.a1_in1k"). */
+static int find_timm(struct search *search, const char *name, struct rt_model *out)
+{
+    char *network = rt_format("%.*s", (int)strcspn(name, "."), name);
+    normalise(network, search->wanted, sizeof search->wanted);
+    int status = find_vision(search, network, out);
+    free(network);
+    return status;
+}
+
+/* RT_ENOTFOUND without a sentence where nothing has the name. */
+static int find_named(struct search *search, const char *name, struct rt_model *out)
+{
+    search->nearest = (size_t)-1;
+    normalise(name, search->wanted, sizeof search->wanted);
+    int status = find_transformer(search, out);
+    if (status == RT_ENOTFOUND)
+        status = find_vision(search, name, out);
+    if (status == RT_ENOTFOUND)
+        status = find_row(search, out);
+    if (status == RT_ENOTFOUND && strncasecmp(name, "timm/", 5) == 0) /* the same network in both */
+        status = find_timm(search, name + 5, out);
+    return status;
+}
+
 int rt_model_named(const char *name, struct rt_model *out)
 {
-    struct search search = {.nearest = (size_t)-1};
-    normalise(name, search.wanted, sizeof search.wanted);
-    int status = find_transformer(&search, out);
-    if (status == RT_ENOTFOUND)
-        status = find_vision(&search, name, out);
-    if (status == RT_ENOTFOUND && strncmp(name, "timm/", 5) == 0) { /* the same network in both */
-        normalise(name + 5, search.wanted, sizeof search.wanted);
-        status = find_vision(&search, name + 5, out);
-    }
+    struct search search = {0};
+    int status = find_named(&search, name, out);
     char *near = rt_hints_words(&search.hints);
     if (status == RT_ENOTFOUND)
         rt_fail(RT_ENOTFOUND,
@@ -218,11 +426,55 @@ int rt_model_named(const char *name, struct rt_model *out)
     return status;
 }
 
+/* --- by name, path, id --- */
+
+static int named_id(const char *id, struct rt_model *out)
+{
+    struct search search = {0};
+    int status = find_named(&search, id, out);
+    if (status != RT_ENOTFOUND)
+        return status;
+    char *near = rt_hints_words(&search.hints), *folder = rt_hub_folder();
+    status =
+        rt_fail(RT_ENOTFOUND,
+                "unknown model \"%.90s\"%s; neither a folder here nor Hugging Face's cache (%.200s) has it: "
+                "fetch https://huggingface.co/%.90s/resolve/main/config.json and give its path, or one of "
+                "`rooftile graph --list`",
+                id, near, folder, id);
+    free(near);
+    free(folder);
+    return status;
+}
+
+/* A folder here, as transformers reads it; the cache; the catalogue that comes along. */
+static int find_id(const char *id, struct rt_model *out)
+{
+    struct stat file;
+    char *config = rt_format("%s/config.json", id);
+    if (stat(config, &file) != 0) {
+        free(config);
+        config = rt_hub_cached(id);
+    }
+    if (config == NULL)
+        return named_id(id, out);
+    int status = rt_model_load(config, out);
+    if (status == RT_OK)
+        snprintf(out->name, sizeof out->name, "%s", id);
+    free(config);
+    return status;
+}
+
 int rt_model_find(const char *spec, struct rt_model *out)
 {
     struct stat file;
     if (stat(spec, &file) == 0 && S_ISREG(file.st_mode))
         return rt_model_load(spec, out);
+    char *id = rt_hub_id(spec);
+    if (id != NULL) {
+        int status = find_id(id, out);
+        free(id);
+        return status;
+    }
     int status = rt_model_named(spec, out);
     if (status != RT_ENOTFOUND)
         return status;
@@ -266,5 +518,11 @@ void rt_model_suggest(struct rt_text *list)
     const struct rt_vision *vision;
     for (size_t i = 0; (vision = rt_vision_at(i)) != NULL; i++)
         rt_text_add(list, "%s\n", vision->name);
+    char id[96];
+    for (size_t i = 0; rt_model_hub_json[i] != NULL && parse_row(i, &root) == RT_OK; i++) {
+        for (const char *next = ids_of(root); next_new_id(&next, id);)
+            rt_text_add(list, "%s\n", id);
+        json_decref(root);
+    }
     rt_text_add(list, ":files json onnx csv\n");
 }

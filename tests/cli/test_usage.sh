@@ -39,7 +39,7 @@ refuses predict_alone 2 "$predict_example" "$ROOFTILE" predict
 refuses predict_without_option 2 "name a GPU with --gpu and a model with --model; $predict_example" "$ROOFTILE" predict H100
 refuses predict_without_model 2 "$predict_example" "$ROOFTILE" predict --gpu H100
 refuses no_such_gpu 1 '`rooftile devices` lists all' "$ROOFTILE" predict --gpu "RTX 9090" --model gpt2
-refuses no_such_model 1 "nearest names: llama-65b" "$ROOFTILE" predict --gpu H100 --model llama
+refuses no_such_model 1 "nearest names: huggyllama/llama-7b, llama-65b" "$ROOFTILE" predict --gpu H100 --model llama
 refuses no_such_config 1 '`rooftile graph --list` lists the models' "$ROOFTILE" predict --gpu H100 --model ./config.json
 refuses no_such_dtype 2 "choose one of fp32, tf32, fp16, bf16" "$ROOFTILE" predict --gpu H100 --model gpt2 --dtype half2
 refuses batch_of_none 2 '`rooftile predict --help` explains it' "$ROOFTILE" predict --gpu H100 --model gpt2 --batch 0
