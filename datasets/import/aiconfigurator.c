@@ -1,6 +1,6 @@
 /*
- * AIConfigurator's measurements (repository ai-dynamo/aiconfigurator): tables of gemm, attention, mixture of
- * experts and collectives. A row's op_name says which columns are its dims.
+ * AIConfigurator's measurements (repository ai-dynamo/aiconfigurator): tables of gemm, attention, latent and
+ * sparse attention, mixture of experts and collectives. A row's op_name says which columns are its dims.
  */
 #include "datasets/import/sample_table.h"
 #include "base/status.h"
@@ -64,8 +64,12 @@ static const char *read_library(const struct rt_csv_field *cell, enum rt_dtype d
 #define BITS       .optional = true, .read = read_bits
 #define ROUTING    .optional = true, .read = read_routing
 #define LIBRARY    .optional = true, .read = read_library
+#define FIXED(n)   {.fixed = n}
+#define SEQUENCES  DIM("batch_size"), DIM("isl"), DIM("step")
+#define CACHE      DIM("kv_cache_dtype", BITS)
 #define COLLECTIVE "nccl_dtype|allreduce_dtype", \
     {DIM("num_gpus"), DIM("message_size"), {.fixed = RT_FABRIC_OWN}, DIM("kernel_source", LIBRARY)}
+#define HCA {SEQUENCES, DIM("num_heads"), FIXED(1), FIXED(512), FIXED(512), FIXED(0), FIXED(128), FIXED(128), FIXED(1), CACHE}
 
 static const struct rt_sample_op ops[] = {
     {"gemm", RT_OP_GEMM, "gemm_dtype", {DIM("m"), DIM("n"), DIM("k")}},
@@ -80,6 +84,22 @@ static const struct rt_sample_op ops[] = {
     {"moe", RT_OP_MOE, "moe_dtype",
      {DIM("num_tokens"), DIM("hidden_size"), DIM("inter_size"), DIM("topk"), DIM("num_experts"), DIM("moe_tp_size"),
       DIM("moe_ep_size"), DIM("distribution", ROUTING), DIM("ungated", OPTIONAL)}},
+    /* Sizes of DeepSeek-V3, V4 and GLM-5, which the tables do not say (their config.json; AIConfigurator's collector): heads of
+     * 128 + 64 and 128 columns, a latent key of 512 + 64; V4's of 512 with a window of 128. GLM-5's sparse attention reads bf16,
+     * whatever the cache. Indexers have 32 and 64 heads of 128. */
+    {"mla_context", RT_OP_MLA_CONTEXT, "mla_dtype", {SEQUENCES, DIM("num_heads"), FIXED(192), FIXED(128), CACHE}},
+    {"mla_context_absorbed", RT_OP_SPARSE_ATTENTION, "mla_dtype",
+     {SEQUENCES, DIM("num_heads"), FIXED(1), FIXED(576), FIXED(512), FIXED(0), FIXED(1), FIXED(0), FIXED(1), CACHE}},
+    {"mla_generation", RT_OP_MLA_GENERATION, "mla_dtype", {SEQUENCES, DIM("num_heads"), FIXED(512), FIXED(64), CACHE}},
+    {"mla_gen_pre", RT_OP_BMM, "bmm_dtype", {DIM("num_heads"), DIM("num_tokens"), FIXED(512), FIXED(128)}},
+    {"mla_gen_post", RT_OP_BMM, "bmm_dtype", {DIM("num_heads"), DIM("num_tokens"), FIXED(128), FIXED(512)}},
+    {"glm5_dsa_attn_module", RT_OP_SPARSE_ATTENTION, "mla_dtype",
+     {SEQUENCES, DIM("num_heads"), FIXED(1), FIXED(576), FIXED(512), FIXED(2048), FIXED(1), FIXED(0), FIXED(1), FIXED(0)}},
+    {"dsv4_hca_attn_module", RT_OP_SPARSE_ATTENTION, "mla_dtype", HCA},
+    {"dsv4_flash_hca_attn_module", RT_OP_SPARSE_ATTENTION, "mla_dtype", HCA},
+    {"glm5_mqa_logits_module", RT_OP_INDEX_LOGITS, "mla_dtype", {SEQUENCES, FIXED(32), FIXED(128), FIXED(1), CACHE}},
+    {"dsv4_paged_mqa_logits_module", RT_OP_INDEX_LOGITS, "mla_dtype", {SEQUENCES, FIXED(64), FIXED(128), FIXED(4), CACHE}},
+    {"top_k", RT_OP_TOP_K, NULL, {DIM("rows"), DIM("cols"), DIM("k")}},
     {"all_reduce", RT_OP_ALL_REDUCE, COLLECTIVE},
     {"all_gather", RT_OP_ALL_GATHER, COLLECTIVE},
     {"reduce_scatter", RT_OP_REDUCE_SCATTER, COLLECTIVE},

@@ -7,24 +7,76 @@ aiconfigurator`:
 A table becomes a CSV file of the same columns at the same place under OUT, so that the importer alone says which column is which dim; columns
 that are none (framework, version, kernel_source) become attributes of groups there. Products, attention, experts and collectives are converted.
 Left out, and counted by table, are the rows of
-  kernels that none of our ops is: MLA, sparse and linear attention, hyper-connections, wide expert parallelism, quantising alone (TABLES has
-    the others)
+  kernels that none of our ops is: linear attention, hyper-connections, wide expert parallelism, quantising alone (TABLES has the others)
+  modules, which are sums of kernels (scripts/modules_table.py judges by them)
   experts without a gate, two products where `moe` has three: TensorRT-LLM's tables name them (kernel_source ending in nongated), and the
     others' rows of the same models are left out by their sizes, of the tables below FOLDER
+  latent and sparse attention that are not the one kernel that the table is of (LEFT_OUT says why)
+Latent attention that its server runs absorbed over a prefill gets an op_name of its own; tables of top-k get columns rows, cols and k.
 Stored with Git LFS in the repository: clone it with `git lfs pull`."""
 import sys
 from collections import Counter
 from pathlib import Path
 
 try:
-    from pyarrow import array, compute, csv, lib, parquet
+    from pyarrow import array, compute, csv, lib, parquet, scalar
 except ImportError:
     sys.exit(f"{Path(sys.argv[0]).name}: pyarrow, which reads Parquet, is missing: install it with `pip install pyarrow`, or name another "
              "Python that has it")
 
 TABLES = ("gemm_perf", "context_attention_perf", "generation_attention_perf", "encoder_attention_perf", "moe_perf", "custom_allreduce_perf",
-          "nccl_perf")
+          "nccl_perf", "context_mla_perf", "generation_mla_perf", "mla_bmm_perf", "glm5_mqa_logits_module_perf",
+          "dsv4_paged_mqa_logits_module_perf", "glm5_dsa_attn_module_perf", "dsv4_hca_attn_module_perf", "glm5_topk_module_perf",
+          "dsv4_csa_topk_calib_perf")
 
+
+def of(**cells):
+    """Which rows have those cells: a value, or one of several."""
+    def which(table):
+        mask = scalar(True)
+        for name, value in cells.items():
+            values = value if isinstance(value, tuple) else (value,)
+            mask = compute.and_(mask, compute.is_in(table[name], array(values, table[name].type)))
+        return mask
+    return which
+
+
+# vLLM's collector times the whole forward pass of the layer, op by op from Python: 0.10 to 0.31 ms where the kernel alone takes 0.01. TensorRT-LLM
+# before 1.1 has no 8-bit latent cache: its rows of one take what those of bf16 do (median 1.000 of both tables on A100 and L40S).
+# FlashAttention 3 has none either: SGLang converts all of its cache first. The collector times top-k with equal scores, too, and writes 0 where
+# all is chosen. Two kernels: quantise, multiply.
+MLA = (("latent attention with its products, launched from Python", of(framework="VLLM")),
+       ("8-bit latent caches of TensorRT-LLM 1.0, which are bf16", of(framework="TRTLLM", version="1.0.0", kv_cache_dtype="fp8")),
+       ("conversions of an 8-bit latent cache before attention", of(kernel_source="flash_attention", kv_cache_dtype="fp8")))
+TOP_K = (("top-k of equal scores", of(score_mode=("flat", "v1_flat", "v2_flat"))), ("top-k that chooses all", of(latency=0.0)))
+LEFT_OUT = {"context_mla_perf": MLA, "generation_mla_perf": MLA, "glm5_topk_module_perf": TOP_K, "dsv4_csa_topk_calib_perf": TOP_K,
+            "mla_bmm_perf": (("latent products in fp8 with their quantising", of(bmm_dtype="fp8")),)}
+# index_topk of the models' config.json.
+CHOSEN = (("DeepSeek-V4-Pro", 1024), ("DeepSeek-V4-Flash", 512), ("GLM-5", 2048))
+
+
+def replaced(table, name, column):
+    return table.set_column(table.schema.get_field_index(name), name, column)
+
+
+def absorbed(table):
+    """A prefill that multiplies queries and keys of 576 columns: SGLang's own kernels, up to Hopper."""
+    which = of(kernel_source=("flash_attention", "triton"))(table)
+    return replaced(table, "op_name", compute.if_else(which, "mla_context_absorbed", table["op_name"]))
+
+
+def top_k(table):
+    """A row of scores for each token, over what stands for its sequence."""
+    keys = compute.divide(compute.add(table["step"], table["isl"]), table["compress_ratio"])
+    chosen = compute.case_when(compute.make_struct(*(compute.match_substring(table["model"], name) for name, _ in CHOSEN)),
+                               *(scalar(k) for _, k in CHOSEN))
+    table = replaced(table, "op_name", array(["top_k"] * table.num_rows))
+    for name, column in ("rows", compute.multiply(table["batch_size"], table["isl"])), ("cols", keys), ("k", chosen):
+        table = table.append_column(name, column)
+    return table.drop_columns(["batch_size", "isl", "step", "num_heads", "tp_size"])
+
+
+CHANGED = {"context_mla_perf": absorbed, "glm5_topk_module_perf": top_k, "dsv4_csa_topk_calib_perf": top_k}
 
 MODEL = ("hidden_size", "inter_size", "topk", "num_experts")
 
@@ -52,11 +104,16 @@ def convert(folder, out):
     for path in sorted(folder.rglob("*_perf.parquet")):
         place = path.relative_to(folder)
         if path.stem not in TABLES:
-            left_out[f"rows of {path.stem}, no op here"] += parquet.read_metadata(path).num_rows
+            left_out[f"rows of {path.stem}, " + ("a sum of kernels" if "module" in path.stem else "no op here")] += parquet.read_metadata(path).num_rows
             continue
         table = parquet.read_table(path)
         gated = with_gate(table, without_gate) if path.stem == "moe_perf" else table
         left_out["rows of experts without a gate"] += table.num_rows - gated.num_rows
+        for why, which in LEFT_OUT.get(path.stem, ()):
+            rows = gated.num_rows
+            gated = gated.filter(compute.invert(which(gated)))
+            left_out[f"rows of {why}"] += rows - gated.num_rows
+        gated = CHANGED.get(path.stem, lambda same: same)(gated)
         target = (out / place).with_suffix(".csv")
         target.parent.mkdir(parents=True, exist_ok=True)
         csv.write_csv(gated, target, csv.WriteOptions(quoting_style="needed"))

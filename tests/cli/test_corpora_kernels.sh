@@ -35,16 +35,41 @@ write("repository/h200/moe/any/1/moe_perf.parquet", **shared, op_name=["moe"] * 
 write("repository/h200/moe/other/1/moe_perf.parquet", **shared, op_name=["moe"] * 2, kernel_source=["moe_triton"] * 2,
       moe_dtype=["bfloat16"] * 2, num_tokens=[8, 8], hidden_size=[64, 64], inter_size=[128, 256], topk=[2, 2], num_experts=[8, 8],
       moe_tp_size=[1, 1], moe_ep_size=[1, 1], distribution=["balanced"] * 2, latency=[0.01, 0.02])
-write("repository/h200/mla/any/1/context_mla_perf.parquet", **shared, op_name=["mla"] * 2, latency=[1.0, 2.0])
+write("repository/h200/mla/any/1/mla_context_module_perf.parquet", **shared, op_name=["mla_context_module"] * 2, latency=[1.0, 2.0])
+def four(framework, version, kernel, **columns):
+    return dict(framework=framework, version=version, device=["NVIDIA H200"] * 4, kernel_source=kernel, latency=[1.0, 2.0, 3.0, 4.0],
+                mla_dtype=["bfloat16"] * 4, num_heads=[16] * 4, batch_size=[2] * 4, **columns)
+servers = ["SGLang", "SGLang", "VLLM", "TRTLLM"], ["2", "2", "2", "1.0.0"], ["flash_attention", "trtllm_mla", "any", "default"]
+write("repository/h200/mla/other/1/context_mla_perf.parquet", **four(*servers, op_name=["mla_context", "mla_context", "context_mla", "mla_context"],
+      kv_cache_dtype=["bfloat16", "fp8", "bfloat16", "fp8"], isl=[512] * 4, step=[0] * 4))
+write("repository/h200/mla/other/2/generation_mla_perf.parquet", **four(*servers, op_name=["mla_generation", "mla_generation", "generation_mla",
+      "mla_generation"], kv_cache_dtype=["fp8", "fp8", "bfloat16", "bfloat16"],
+      isl=[1] * 4, step=[4095] * 4))
+topk = four(["SGLang"] * 4, ["2"] * 4, ["topk"] * 4, op_name=["dsv4_csa_topk_calib"] * 4, isl=[4] * 4, step=[8188] * 4, tp_size=[1] * 4,
+            compress_ratio=[4] * 4, score_mode=["v1_flat", "v1_top_last", "v2_top_last", "v1_top_last"],
+            model=["deepseek-ai/DeepSeek-V4-Pro"] * 3 + ["sgl-project/DeepSeek-V4-Flash-FP8"])
+topk["latency"][2] = 0.0
+write("repository/h200/sparse_attention/any/1/dsv4_csa_topk_calib_perf.parquet", **topk)
 EOF
     succeeds clone python3 "$scripts/aiconfigurator_clone.py" repository -o clone
-    holds clone_left_out "left out: 2 rows of context_mla_perf" stdout
+    holds clone_left_out "left out: 2 rows of mla_context_module_perf, a sum of kernels" stdout
+    holds clone_launched "left out: 2 rows of latent attention with its products" stdout
+    holds clone_8_bits "left out: 1 rows of 8-bit latent caches of TensorRT-LLM 1.0" stdout
+    holds clone_converted "left out: 1 rows of conversions" stdout
+    holds clone_equal "left out: 1 rows of top-k of equal scores" stdout
+    holds clone_all_chosen "left out: 1 rows of top-k that chooses all" stdout
     holds clone_gated "left out: 2 rows of experts without a gate" stdout
     succeeds clone_import "$ROOFTILE" dataset import --format aiconfigurator clone -o clone.h5
     succeeds clone_export "$ROOFTILE" dataset export --format csv clone.h5 -o clone.out
     holds clone_gemm "gemm,fp4,forward,none,NVIDIA H200,1,16,64,512," clone.out/samples.csv
     holds clone_kernel '0,kernel_source,"a, b"' clone.out/groups.csv
-    is clone_all "$(wc -l <clone.out/samples.csv)" 5
+    holds clone_absorbed "sparse_attention,bf16,forward,none,NVIDIA H200,2,2,512,0,16,1,576,512,0,1,0,1,0," clone.out/samples.csv
+    holds clone_prefill "mla_context,bf16,forward,none,NVIDIA H200,3,2,512,0,16,192,128,8," clone.out/samples.csv
+    holds clone_decode ",2,1,4095,16,512,64,8," clone.out/samples.csv
+    holds clone_decode_16 ",2,1,4095,16,512,64,0," clone.out/samples.csv
+    holds clone_top_k_pro ",8,2048,1024," clone.out/samples.csv
+    holds clone_top_k ",8,2048,512," clone.out/samples.csv
+    is clone_all "$(wc -l <clone.out/samples.csv)" 11
     fails_saying "holds no table that is converted" python3 "$scripts/aiconfigurator_clone.py" clone -o again
 else
     echo "skipped clone: no python3 with pyarrow"

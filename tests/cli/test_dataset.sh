@@ -51,7 +51,7 @@ succeeds export_json "$ROOFTILE" dataset export n.h5 -o other --json
 json_is export_json "d['samples'], d['workloads']" "(13, 2)"
 
 succeeds merge "$ROOFTILE" dataset merge n.h5 a.h5 n.h5 -o m.h5
-holds merge_counts "m.h5: 31 samples, 2 workloads, 4 devices; 15 exact duplicates dropped" "$work/stdout"
+holds merge_counts "m.h5: 41 samples, 2 workloads, 4 devices; 15 exact duplicates dropped" "$work/stdout"
 succeeds merge_json "$ROOFTILE" dataset merge n.h5 n.h5 -o same.h5 --json
 json_is merge_duplicates "d['duplicates'], d['samples']" "(15, 13)"
 if cmp -s n.h5 same.h5; then ok merge_with_itself; else not_ok merge_with_itself "not the same file"; fi

@@ -4,6 +4,36 @@
 #include "base/text.h"
 #include "datasets/fabric.h"
 
+/* What the tables do not say is that of their model. */
+static void ASSERT_DIMS(enum rt_op_id op, int64_t first, int64_t second, const int64_t *dim)
+{
+    const struct rt_sample *s = find(op, first, second);
+    CU_ASSERT_EQUAL(memcmp(s->call.dim, dim, (size_t)rt_op_ndims(op) * sizeof *dim), 0);
+}
+
+static void test_latent_and_sparse(void)
+{
+    RT_ASSERT_OK(import("aiconfigurator", MINI "aiconfigurator_mini", 2, false));
+    ASSERT_DIMS(RT_OP_MLA_CONTEXT, 4, 2048, (const int64_t[]){4, 2048, 0, 16, 192, 128, 8});
+    ASSERT_DIMS(RT_OP_MLA_GENERATION, 64, 1, (const int64_t[]){64, 1, 4095, 16, 512, 64, 0});
+    ASSERT_DIMS(RT_OP_SPARSE_ATTENTION, 4, 2048,
+                (const int64_t[]){4, 2048, 0, 16, 1, 576, 512, 0, 1, 0, 1, 0});
+    ASSERT_DIMS(RT_OP_SPARSE_ATTENTION, 3, 5,
+                (const int64_t[]){3, 5, 8192, 64, 1, 576, 512, 2048, 1, 0, 1, 0});
+    ASSERT_DIMS(RT_OP_SPARSE_ATTENTION, 3, 6,
+                (const int64_t[]){3, 6, 8192, 64, 1, 512, 512, 0, 128, 128, 1, 8});
+    ASSERT_DIMS(RT_OP_INDEX_LOGITS, 3, 7, (const int64_t[]){3, 7, 8192, 32, 128, 1, 0});
+    ASSERT_DIMS(RT_OP_INDEX_LOGITS, 3, 8, (const int64_t[]){3, 8, 8192, 64, 128, 4, 0});
+    ASSERT_DIMS(RT_OP_TOP_K, 9, 2049, (const int64_t[]){9, 2049, 512});
+    ASSERT_DIMS(RT_OP_BMM, 16, 33, (const int64_t[]){16, 33, 512, 128});
+    ASSERT_DIMS(RT_OP_BMM, 16, 34, (const int64_t[]){16, 34, 128, 512});
+    const struct rt_sample *s = find(RT_OP_INDEX_LOGITS, 3, 7);
+    CU_ASSERT_EQUAL(s->call.dtype, RT_FP8);
+    CU_ASSERT_EQUAL(find(RT_OP_MLA_CONTEXT, 4, 2048)->flags, RT_FLAG_UNKNOWN_TILE | RT_FLAG_TENSORRT);
+    CU_ASSERT_EQUAL(s->flags, RT_FLAG_UNKNOWN_TILE | RT_FLAG_SGLANG);
+    release();
+}
+
 static void test_aiconfigurator(void)
 {
     RT_ASSERT_OK(import("aiconfigurator", MINI "aiconfigurator_mini", 2, false));
@@ -170,4 +200,5 @@ static void test_real_aiconfigurator(void)
 }
 
 RT_TESTS(RT_TEST(test_dtypes), RT_TEST(test_reasons), RT_TEST(test_aiconfigurator),
-         RT_TEST(test_aiconfigurator_refusals), RT_TEST(test_real_aiconfigurator))
+         RT_TEST(test_latent_and_sparse), RT_TEST(test_aiconfigurator_refusals),
+         RT_TEST(test_real_aiconfigurator))
