@@ -6,7 +6,7 @@ cp "$configs"/wav2vec2-base-960h.json w.json
 cp "$configs"/whisper-tiny.json tiny.json
 
 succeeds graph "$ROOFTILE" graph -m w.json
-holds default_is_ten_seconds "w.json: inference, batch 1, sequence 499, 10 s of sound, bf16" "$work/stdout"
+holds default_is_ten_seconds "w.json: inference, batch 1, sequence 499, 10 s of sound, fp32" "$work/stdout"
 succeeds longer "$ROOFTILE" graph -m w.json --seconds 20 --json
 json_is longer_options "d['options']['seconds'], d['options']['sequence']" "(20.0, 999)"
 succeeds window "$ROOFTILE" graph -m tiny.json --json

@@ -162,7 +162,8 @@ static void test_against_published_configs(void)
                                       "Qwen/Qwen3-VL-32B-Instruct",
                                       "mistralai/Mixtral-8x22B-v0.1",
                                       "openai/gpt-oss-20b",
-                                      "nvidia/DeepSeek-V3.1-NVFP4"};
+                                      "nvidia/DeepSeek-V3.1-NVFP4",
+                                      "moonshotai/Kimi-K2.5"};
     empty_cache();
     for (size_t i = 0; tree != NULL && i < RT_COUNT(ids); i++) {
         struct rt_model published, ours;

@@ -235,10 +235,10 @@ static void test_bad_configs(void)
 
 static void test_large_file_is_refused(void)
 {
-    char *text = rt_malloc((2 << 20) + 1);
+    char *text = rt_malloc((17 << 20) + 1);
     struct rt_model model;
-    memset(text, ' ', 2 << 20);
-    text[2 << 20] = '\0';
+    memset(text, ' ', 17 << 20);
+    text[17 << 20] = '\0';
     RT_ASSERT_FAILS(rt_model_load(rt_test_write("large.json", text), &model), RT_EFORMAT, "is larger than");
     free(text);
 }
