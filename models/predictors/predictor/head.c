@@ -62,7 +62,7 @@ static double factor(const struct factor_range *range, double out, double *slope
 }
 
 /* Weights where the network says nothing: measurements of kernels that are run over and over hardly tell how
- * a kernel would do without the L2, and physics then takes their place. */
+ * a kernel would do in a step, and physics then takes their place. */
 static const double compute_prior[RT_COMPUTE_TIMES] = {1, 1, 1, 1, 1},
                     memory_prior[RT_MEMORY_TIMES] = {0.8, 0.2};
 

@@ -146,14 +146,33 @@ double rt_l2_hits(const struct rt_device *device, double bytes)
     return 1 / (1 + exp(-4 * log2(fits * device->l2_mib * RT_MIB / bytes)));
 }
 
+/* Bytes in a cycle of each of a device's multiprocessors, in GB/s. */
+static double cycle_gbs(const struct rt_device *device, double bytes)
+{
+    return bytes / (1e3 * rt_cycles_us(device, 1));
+}
+
+static const double PORT_BYTES = 64; /* of a multiprocessor, in a cycle */
+
 double rt_l2_cost(const struct rt_device *device)
 {
-    const double hit = 0.3, port_bytes = 64;
-    double port = port_bytes / (1e3 * rt_cycles_us(device, 1)); /* GB/s */
+    const double hit = 0.3;
+    double port = cycle_gbs(device, PORT_BYTES);
     if (device->share_of.sms == 0)
         return hit;
     double whole = device->share_of.bandwidth_gbs / hit;
     return device->bandwidth_gbs / fmin(whole, device->sms * fmax(port, whole / device->share_of.sms));
+}
+
+double rt_l2_least_cost(const struct rt_device *device)
+{
+    return fmin(rt_l2_cost(device), device->bandwidth_gbs / (device->sms * cycle_gbs(device, PORT_BYTES)));
+}
+
+double rt_vector_l2_bandwidth(const struct rt_device *device)
+{
+    const double bytes = 22;
+    return 1e9 * device->sms * cycle_gbs(device, bytes);
 }
 
 double rt_cycles_us(const struct rt_device *device, double cycles)

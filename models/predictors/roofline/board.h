@@ -90,6 +90,14 @@ double rt_l2_hits(const struct rt_device *device, double bytes);
 /* Time of a hit over that of a miss: 0.3. SMs of a share do not have all of the L2's bandwidth: they read 64
  * bytes in a cycle each, the port that NVIDIA's white papers give since Volta. */
 double rt_l2_cost(const struct rt_device *device);
+/* The same of the fastest kernel: all multiprocessors read as much as their ports let through. */
+double rt_l2_least_cost(const struct rt_device *device);
+
+/* Bytes/s that vector ops get from the L2, and so from memory at most: 22 in a cycle of each multiprocessor.
+ * Kernels that quantise on H100 and H200, 10 to 40 MB run over and over (AIConfigurator's tables), take 21
+ * to 24. L40S, where that is 6.4 times the memory's, and B200, where it is less, were not looked at: 18 and
+ * 18 to 26. */
+double rt_vector_l2_bandwidth(const struct rt_device *device);
 
 /* Cycles of the boost clock in us; at 1.7 GHz where the clock is unknown. */
 double rt_cycles_us(const struct rt_device *device, double cycles);

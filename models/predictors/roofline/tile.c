@@ -369,14 +369,34 @@ static void set_compute(const struct rt_tiled_call *launch, const struct rt_rate
     }
 }
 
+/* Share of its bytes that a vector op finds in the L2 in a step: what the kernel before wrote last, or what
+ * it writes itself and leaves there, up to a quarter of the L2. Weights and other operands have passed
+ * through the rest, as with products (L2_NONE). */
+static double left_in_l2(const struct rt_device *device, double bytes)
+{
+    double left = L2_NONE * device->l2_mib * RT_MIB / bytes;
+    return left / pow(1 + pow(left, 4), 0.25);
+}
+
+static double through_l2_us(const struct rt_tiled_call *launch, double hits)
+{
+    double l2 = rt_vector_l2_bandwidth(launch->device), memory = fmin(launch->bandwidth, l2);
+    return 1e6 * launch->bytes * ((1 - hits) / memory + hits / l2);
+}
+
+/* Run over and over, as it is measured alone, and in a step. */
+static void set_vector_memory(const struct rt_tiled_call *launch, double memory_us[RT_MEMORY_TIMES])
+{
+    double bytes = rt_query_traffic(launch->query);
+    memory_us[0] = through_l2_us(launch, rt_l2_hits(launch->device, bytes));
+    memory_us[1] = through_l2_us(launch, left_in_l2(launch->device, bytes));
+}
+
 static void set_memory(const struct rt_tiled_call *launch, double memory_us[RT_MEMORY_TIMES])
 {
-    double bytes = rt_query_traffic(launch->query), hits = rt_l2_hits(launch->device, bytes);
     memory_us[0] = launch->memory_us;
-    if (launch->rows > 0) {
-        memory_us[0] *= 1 - hits + hits * rt_l2_cost(launch->device);
-        memory_us[1] = launch->memory_us;
-    }
+    if (launch->rows > 0)
+        set_vector_memory(launch, memory_us);
     if (launch->conv.groups > 1)
         memory_us[0] = rt_conv_grouped_memory_us(&launch->conv, launch->query->call.dtype, launch->memory_us);
     double gain = rt_memory_gain(launch->device);
@@ -411,7 +431,7 @@ void rt_tiled_call_times(const struct rt_tiled_call *launch, struct rt_times *ou
     set_logarithms(memory_us, RT_MEMORY_TIMES, out->ln_memory);
     out->start_us = launch->start_us;
     double bytes =
-        fmax(rt_l2_cost(launch->device) * rt_query_bytes(launch->query), launch->query->cold_bytes);
+        fmax(rt_l2_least_cost(launch->device) * rt_query_bytes(launch->query), launch->query->cold_bytes);
     double peak = rt_device_peak_flops(launch->device, rt_call_family(call), call->dtype);
     out->least_us = fmax(1e6 * least_flops(launch) / peak, 1e6 * bytes / rates.bandwidth);
     out->host_us = launch->query->queued ? 0 : launch->kernels.host_us;

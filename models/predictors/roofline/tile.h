@@ -115,8 +115,8 @@ double rt_roofline_us(const struct rt_query *query, const struct rt_device *devi
 /* Of products, whose tile is not known: the FLOPs alone, tiles of three sizes, the fastest tiling. Of
  * attention and experts the FLOPs alone and the tiling. */
 enum { RT_COMPUTE_TIMES = 5 };
-/* Of vector ops: with what a repeated kernel finds in the L2, and without. Of all others the first alone, in
- * which it is modelled. */
+/* Of vector ops: with what a repeated kernel finds in the L2, and with what one of a step does. Of all others
+ * the first alone, in which it is modelled. */
 enum { RT_MEMORY_TIMES = 2 };
 
 struct rt_times {
