@@ -208,6 +208,76 @@ static int experts_dtype_of(const json_t *root, const json_t *config)
     return most_common(json_object_get(config, "quantized_layers"), names_experts, true);
 }
 
+/* ---- parts that are left in 16 bits ---- */
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t length = strlen(text), tail = strlen(end);
+    return length >= tail && strcmp(text + length - tail, end) == 0;
+}
+
+static bool names_shared_experts(const char *module)
+{
+    return strstr(module, "shared_expert") != NULL && !ends_with(module, "gate");
+}
+
+/* Products, not norms; the indexer's are left out of its own accord. */
+static bool names_attention(const char *module)
+{
+    bool mixer = strstr(module, "mixer.") != NULL && ends_with(module, "_proj"); /* Nemotron-H */
+    return (strstr(module, "attn") != NULL || mixer) && strstr(module, "norm") == NULL &&
+           strstr(module, "index") == NULL;
+}
+
+static bool names_dense_feed_forward(const char *module)
+{
+    bool whole = ends_with(module, "mlp") || ends_with(module, "mlp*");
+    return strstr(module, "expert") == NULL &&
+           (whole || (strstr(module, "mlp") != NULL && strstr(module, "_proj") != NULL));
+}
+
+/* The number in "model.layers.17.self_attn*", -1 where all layers are meant. */
+static int64_t layer_of(const char *module)
+{
+    const char *digit = strpbrk(module, "0123456789");
+    return digit != NULL && strstr(module, "layers.") != NULL ? strtoll(digit, NULL, 10) : -1;
+}
+
+/* Are modules that `names` accepts left out of the quantisation of at least half of the layers? Names of a
+ * layer follow one another. */
+static bool is_left_out(const json_t *modules, bool (*names)(const char *module), int64_t layers)
+{
+    int64_t count = 0, last = -1;
+    size_t i;
+    json_t *module;
+    json_array_foreach(modules, i, module)
+    {
+        const char *name = json_string_value(module);
+        if (name == NULL || !names(name))
+            continue;
+        int64_t layer = layer_of(name);
+        if (layer < 0 || strstr(name, "mixer.") != NULL)
+            return true; /* all; of a hybrid's few layers with attention each is named */
+        count += layer != last;
+        last = layer;
+    }
+    return count > 0 && 2 * count >= layers;
+}
+
+static unsigned wide_parts_of(const json_t *config, int64_t layers)
+{
+    static const char *const keys[] = {"ignore", "exclude_modules", "modules_to_not_convert"};
+    static bool (*const names[])(const char *module) = {[RT_PART_ATTENTION] = names_attention,
+                                                        [RT_PART_FEED_FORWARD] = names_dense_feed_forward,
+                                                        [RT_PART_SHARED_EXPERTS] = names_shared_experts};
+    unsigned parts = 0;
+    for (size_t k = 0; k < RT_COUNT(keys); k++)
+        for (size_t part = 0; part < RT_COUNT(names); part++)
+            if (is_left_out(json_object_get(config, keys[k]), names[part], layers))
+                parts |= 1u << part;
+    return parts;
+}
+
 void rt_config_read_dtype(const json_t *root, const json_t *part, const char *where, struct rt_model *model)
 {
     const json_t *quantisation = json_object_get(root, "quantization_config"),
@@ -224,6 +294,7 @@ void rt_config_read_dtype(const json_t *root, const json_t *part, const char *wh
         model->dtype = dtype_of_quantisation(quantisation);
         model->experts_dtype = experts_dtype_of(part, quantisation);
         model->kv_bits = kv_bits_of(quantisation);
+        model->wide_parts = wide_parts_of(quantisation, model->layers);
         if (model->dtype == UNKNOWN)
             refuse_quantisation(quantisation, where, model);
     } else if (name != NULL && strcmp(name, "auto") != 0) {

@@ -87,6 +87,8 @@ void rt_graph_add_input(struct rt_graph *graph, uint32_t from)
 static enum rt_dtype dtype_of(const struct rt_graph *graph, enum rt_op_id op)
 {
     bool layer = graph->blocks[graph->block_count - 1].role == RT_BLOCK_LAYER;
+    if (op == RT_OP_LINEAR && (graph->options.wide_parts >> graph->part & 1) != 0)
+        layer = false;
     if (layer && op == RT_OP_MOE && graph->options.experts_dtype != RT_FP32)
         return graph->options.experts_dtype;
     return layer && (op == RT_OP_LINEAR || op == RT_OP_MOE) ? graph->products

@@ -87,6 +87,9 @@ struct rt_sequences {
     int64_t count, tokens, cached;
 };
 
+/* Parts of a layer, as checkpoints name them that quantise one and not another. */
+enum rt_layer_part { RT_PART_ATTENTION, RT_PART_FEED_FORWARD, RT_PART_SHARED_EXPERTS };
+
 struct rt_graph_options {
     enum rt_step_kind step;
     int64_t batch;    /* sequences that one device sees in one pass (with pipelines: of one microbatch) */
@@ -107,9 +110,11 @@ struct rt_graph_options {
     /* Of weights and activations. A narrow one (fp8, int4 ...) is that of the layers' products with weights:
      * all else, embedding and head too, is in 16 bits, which become the dtype of the graph's options. */
     enum rt_dtype dtype;
-    enum rt_dtype experts_dtype; /* of the experts' products where it is another narrow one; RT_FP32: it is not */
-    bool weight_only; /* narrow: of weights alone, since the GPU has no units for the checkpoint's fp4 */
-    bool fp16_beside; /* narrow: those 16 bits are fp16 (GPUs without bf16), not bf16 */
+    enum rt_dtype
+        experts_dtype;   /* of the experts' products where it is another narrow one; RT_FP32: it is not */
+    unsigned wide_parts; /* narrow: 1 << enum rt_layer_part whose products are left in 16 bits */
+    bool weight_only;    /* narrow: of weights alone, since the GPU has no units for the checkpoint's fp4 */
+    bool fp16_beside;    /* narrow: those 16 bits are fp16 (GPUs without bf16), not bf16 */
     enum rt_optimizer_kind optimizer;
     enum rt_recompute recompute;
     bool fusion; /* chains of elementwise ops run as one kernel */
@@ -176,7 +181,8 @@ struct rt_block {
 
 struct rt_graph {
     struct rt_graph_options options;
-    enum rt_dtype products; /* of the layers' products with weights; options.dtype unless that was narrow */
+    enum rt_dtype products;  /* of the layers' products with weights; options.dtype unless that was narrow */
+    enum rt_layer_part part; /* that nodes are added to */
     struct rt_block *blocks;
     struct rt_node *nodes;
     struct rt_graph_kernel *kernels;

@@ -220,11 +220,12 @@ struct rt_model {
     } tower;
 
     enum rt_model_head head;
-    int64_t labels;  /* of a head that classifies */
-    int dtype;       /* that the config names, with its quantisation; -1: none */
-    int experts_dtype; /* of the experts' products where it differs; -1: as the others */
-    int64_t kv_bits; /* of cached keys and values, as the config has them; 0: not said */
-    bool fp16;       /* the config names fp16: of a quantised model, for all but its products */
+    int64_t labels;      /* of a head that classifies */
+    int dtype;           /* that the config names, with its quantisation; -1: none */
+    int experts_dtype;   /* of the experts' products where it differs; -1: as the others */
+    unsigned wide_parts; /* of a quantised checkpoint: 1 << enum rt_layer_part that it leaves in 16 bits */
+    int64_t kv_bits;     /* of cached keys and values, as the config has them; 0: not said */
+    bool fp16;           /* the config names fp16: of a quantised model, for all but its products */
     /* Why the config's dtype or quantisation cannot be forecast, "" where it can. */
     char unknown_dtype[320];
     /* Main sizes that the config lacks, so that they are transformers' defaults: "hidden_size = 768, ..." */

@@ -209,13 +209,19 @@ static enum rt_dtype beside_narrow(const struct settling *s)
 
 /* Weights of 4-bit floats on a GPU without units for them: vLLM multiplies them in 16 bits there, NVFP4's by
  * the kernels of int4 (Marlin). */
-static enum rt_dtype runnable(struct settling *s, enum rt_dtype dtype)
+static enum rt_dtype runnable(const struct settling *s, enum rt_dtype dtype)
 {
     bool four = dtype == RT_FP4 || dtype == RT_MXFP4_MXFP8;
     if (!four || s->device == NULL || s->device->fp4_matrix_tflops > 0)
         return dtype;
-    s->out->graph.weight_only = true;
     return dtype == RT_FP4 ? RT_INT4 : RT_MXFP4;
+}
+
+static enum rt_dtype take_runnable(struct settling *s, enum rt_dtype dtype)
+{
+    enum rt_dtype taken = runnable(s, dtype);
+    s->out->graph.weight_only = s->out->graph.weight_only || taken != dtype;
+    return taken;
 }
 
 /* The checkpoint's, which may be narrow. */
@@ -226,14 +232,15 @@ static int default_dtype(struct settling *s, int *out)
     if (status != RT_OK)
         return status;
     bool traced = rt_model_source_traced(s->source);
-    bool unknown = s->model->dtype < 0 && s->model->vision == NULL; /* networks of images are published in fp32 */
+    bool unknown =
+        s->model->dtype < 0 && s->model->vision == NULL; /* networks of images are published in fp32 */
     if (!traced && (unknown || (dtype == RT_FP32 && is_served(s))))
         dtype = sixteen_bits(s->device);
     if (dtype == RT_BF16 && !traced && s->device != NULL && !rt_device_has_bf16(s->device))
         dtype = sixteen_bits(s->device);
-    *out = (int)runnable(s, dtype);
+    *out = (int)take_runnable(s, dtype);
     if (s->model->experts_dtype > RT_FP32 && !traced)
-        s->out->graph.experts_dtype = runnable(s, (enum rt_dtype)s->model->experts_dtype);
+        s->out->graph.experts_dtype = take_runnable(s, (enum rt_dtype)s->model->experts_dtype);
     assume(s->out, RT_STEP_DTYPE);
     return RT_OK;
 }
@@ -254,6 +261,21 @@ static int check_quant(const struct rt_step *step)
         return rt_fail(RT_EUSAGE, "{dtype} %s: beside products in %s all else is in bf16 or fp16",
                        rt_dtypes[step->dtype].name, rt_dtypes[step->quant].name);
     return RT_OK;
+}
+
+/* What a checkpoint leaves in 16 bits. Of one that is not the config's: weights of 4 bits of a model with
+ * experts are those of the feed-forward, in all published ones that are read here but Qwen3-235B-A22B-NVFP4.
+ */
+static unsigned wide_parts(const struct settling *s)
+{
+    const struct rt_model *model = s->model;
+    const struct rt_step *step = &s->out->step;
+    if (step->quant == RT_DTYPE_NONE || model->vision != NULL)
+        return 0;
+    bool own = model->dtype >= 0 &&
+               (step->quant == model->dtype || step->quant == (int)runnable(s, (enum rt_dtype)model->dtype));
+    bool four = rt_dtypes[step->quant].bytes < 1;
+    return own ? model->wide_parts : four && model->experts.count > 0 ? 1u << RT_PART_ATTENTION : 0;
 }
 
 /* Of all but products, and of products where they are narrow. */
@@ -282,6 +304,7 @@ static int settle_dtype(struct settling *s)
     }
     s->out->graph.dtype = (enum rt_dtype)(step->quant == RT_DTYPE_NONE ? step->dtype : step->quant);
     s->out->graph.fp16_beside = step->dtype == RT_FP16;
+    s->out->graph.wide_parts = wide_parts(s);
     return RT_OK;
 }
 

@@ -318,6 +318,7 @@ static uint32_t latent_attention(struct step *step, uint32_t x)
 static uint32_t attention(struct step *step, uint32_t x)
 {
     const struct rt_stack *stack = step->stack;
+    stack->graph->part = RT_PART_ATTENTION;
     const struct rt_model *model = stack->model;
     const struct rt_shape *s = &stack->shape;
     struct rt_graph *graph = stack->graph;
@@ -363,6 +364,7 @@ static uint32_t feed_forward(const struct step *step, uint32_t x, int64_t ffn_wi
 static uint32_t dense(const struct step *step, uint32_t x)
 {
     const struct rt_stack *stack = step->stack;
+    stack->graph->part = RT_PART_FEED_FORWARD;
     x = feed_forward(step, x, stack->shape.ffn_width);
     return rt_build_all_reduce(stack->graph, "mlp.all_reduce", x, stack->shape.rows * stack->model->hidden,
                                true, false);
@@ -375,6 +377,7 @@ static uint32_t shared_experts(const struct step *step, uint32_t x)
     const struct rt_model *model = stack->model;
     struct rt_graph *graph = stack->graph;
     int64_t rows = stack->shape.rows, h = model->hidden;
+    graph->part = RT_PART_SHARED_EXPERTS;
     uint32_t y =
         feed_forward(step, x, rt_build_shard(model->experts.shared_width, graph->options.tensor_parallel));
     if (model->experts.shared_gated) {

@@ -255,6 +255,7 @@ static uint32_t build_attention(const struct rt_stack *stack, const struct rt_at
 {
     const struct rt_shape *s = &stack->shape;
     struct rt_operands in = {.tokens = s->keys};
+    stack->graph->part = RT_PART_ATTENTION;
     attention->project(stack, x, &in);
     x = stack->fused ? fused_attention(stack, attention, &in) : written_out(stack, attention, &in);
     if (stack->model->sinks && stack->fused)
@@ -327,6 +328,7 @@ static uint32_t cross_attention(const struct rt_stack *stack, uint32_t x)
 
 static uint32_t feed_forward(const struct rt_stack *stack, uint32_t x)
 {
+    stack->graph->part = RT_PART_FEED_FORWARD;
     return rt_build_feed_forward(stack, stack->row->feed_forward, x, stack->shape.rows);
 }
 

@@ -179,6 +179,46 @@ static void test_dtype(void)
     }
 }
 
+/* Modules that a checkpoint leaves out of its quantisation: gpt-oss, Kimi-K2.5 (by expressions), Qwen3.5 and
+ * DeepSeek-V3.2 in nvfp4 (by layer), fp8 of Qwen3 (norms and routers). */
+static void test_wide_parts(void)
+{
+    enum {
+        ATTENTION = 1 << RT_PART_ATTENTION,
+        DENSE = 1 << RT_PART_FEED_FORWARD,
+        SHARED = 1 << RT_PART_SHARED_EXPERTS
+    };
+    static const struct {
+        const char *text;
+        unsigned parts;
+    } rows[] = {
+        {"\"modules_to_not_convert\": [\"model.layers.*.self_attn\", \"model.layers.*.mlp.router\", "
+         "\"lm_head\"]",
+         ATTENTION},
+        {"\"ignore\": [\"lm_head\", \"re:.*self_attn.*\", \"re:.*shared_experts.*\", "
+         "\"re:.*mlp\\\\.(gate|up|gate_up|down)_proj.*\"]",
+         ATTENTION | DENSE | SHARED},
+        {"\"exclude_modules\": [\"lm_head\", \"model.layers.0.linear_attn*\", "
+         "\"model.layers.0.mlp.shared_expert_gate\", "
+         "\"model.layers.1.self_attn.q_a_proj\", \"model.layers.1.self_attn.q_b_proj\"]",
+         ATTENTION},
+        {"\"ignore\": [\"model.layers.0.self_attn*\", \"model.layers.1*\"]", 0}, /* one layer of four */
+        {"\"modules_to_not_convert\": [\"model.layers.0.mlp.gate\", "
+         "\"model.layers.0.self_attn.kv_a_layernorm\", "
+         "\"model.layers.1.self_attn.indexer*\"]",
+         0},
+    };
+    for (size_t i = 0; i < RT_COUNT(rows); i++) {
+        char text[600];
+        snprintf(text, sizeof text,
+                 "{\"model_type\": \"gpt2\", \"n_layer\": 4, \"quantization_config\": {\"quant_method\": "
+                 "\"fp8\", %s}}",
+                 rows[i].text);
+        struct rt_model m = config(text);
+        CU_ASSERT_EQUAL(m.wide_parts, rows[i].parts);
+    }
+}
+
 /* A config that cannot be forecast in its own dtype is read, for --dtype may replace it. */
 static void test_unknown_dtype(void)
 {
@@ -204,4 +244,4 @@ static void test_unknown_dtype(void)
 }
 
 RT_TESTS(RT_TEST(test_defaults), RT_TEST(test_null), RT_TEST(test_heads), RT_TEST(test_dtype),
-         RT_TEST(test_unknown_dtype))
+         RT_TEST(test_wide_parts), RT_TEST(test_unknown_dtype))

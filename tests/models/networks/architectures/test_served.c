@@ -88,6 +88,12 @@ static void test_quantised(void)
     CU_ASSERT_EQUAL(find_kernel(&graph, "attn.decode", RT_FORWARD, 0)->call.dtype, RT_BF16);
     CU_ASSERT_EQUAL(find_kernel(&graph, "lm_head", RT_FORWARD, 0)->call.dtype, RT_BF16);
     rt_graph_release(&graph);
+    options.wide_parts = 1u << RT_PART_ATTENTION; /* which the checkpoint leaves in 16 bits */
+    RT_ASSERT_OK(rt_graph_build(&m, &options, &graph));
+    CU_ASSERT_EQUAL(find_kernel(&graph, "attn.qkv", RT_FORWARD, 0)->call.dtype, RT_BF16);
+    CU_ASSERT_EQUAL(find_kernel(&graph, "attn.o", RT_FORWARD, 0)->call.dtype, RT_BF16);
+    CU_ASSERT_EQUAL(find_kernel(&graph, "experts", RT_FORWARD, 0)->call.dtype, RT_FP8);
+    rt_graph_release(&graph);
 }
 
 /* A prefill of sequences that differ beside two that decode. */
