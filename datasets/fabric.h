@@ -29,6 +29,9 @@ enum rt_collective_library {
     RT_LIBRARY_NCCL,         /* or RCCL */
     RT_LIBRARY_SERVER,       /* an LLM server's own all-reduce of small messages, in a CUDA graph */
     RT_LIBRARY_SERVER_EAGER, /* the same launched by the host, which copies the message to a buffer first */
+    RT_LIBRARY_DEEPEP, /* DeepEP's exchange of tokens between experts: one to each GPU, on 20 multiprocessors
+                        */
+    RT_LIBRARY_DEEPEP_LL, /* the same in low latency: one to each expert */
     RT_LIBRARY_COUNT
 };
 

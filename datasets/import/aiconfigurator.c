@@ -44,7 +44,7 @@ static const char *read_routing(const struct rt_csv_field *cell, enum rt_dtype d
     return NULL;
 }
 
-/* NCCL's, or a server's own kernels for small messages: those of vLLM, which SGLang has, too, and
+/* NCCL's, DeepEP's, or a server's own kernels for small messages: those of vLLM, which SGLang has, too, and
  * TensorRT-LLM's; in a CUDA graph, or launched one by one ("_eager"). */
 static const char *read_library(const struct rt_csv_field *cell, enum rt_dtype dtype, int64_t *dim)
 {
@@ -55,6 +55,10 @@ static const char *read_library(const struct rt_csv_field *cell, enum rt_dtype d
     bool launched = cell->length > tail && strcmp(cell->text + cell->length - tail, eager) == 0;
     (void)dtype;
     *dim = !server ? RT_LIBRARY_NCCL : launched ? RT_LIBRARY_SERVER_EAGER : RT_LIBRARY_SERVER;
+    if (strcmp(cell->text, "deepep") == 0)
+        *dim = RT_LIBRARY_DEEPEP;
+    else if (strcmp(cell->text, "deepep_ll") == 0)
+        *dim = RT_LIBRARY_DEEPEP_LL;
     return NULL;
 }
 
@@ -70,6 +74,8 @@ static const char *read_library(const struct rt_csv_field *cell, enum rt_dtype d
 #define COLLECTIVE "nccl_dtype|allreduce_dtype", \
     {DIM("num_gpus"), DIM("message_size"), {.fixed = RT_FABRIC_OWN}, DIM("kernel_source", LIBRARY)}
 #define HCA {SEQUENCES, DIM("num_heads"), FIXED(1), FIXED(512), FIXED(512), FIXED(0), FIXED(128), FIXED(128), FIXED(1), CACHE}
+#define DELTA_RULE DIM("batch_size"), DIM("seq_len"), DIM("num_k_heads"), DIM("head_k_dim"), DIM("num_v_heads"), DIM("head_v_dim"), \
+    DIM("gates")
 
 static const struct rt_sample_op ops[] = {
     {"gemm", RT_OP_GEMM, "gemm_dtype", {DIM("m"), DIM("n"), DIM("k")}},
@@ -100,6 +106,13 @@ static const struct rt_sample_op ops[] = {
     {"glm5_mqa_logits_module", RT_OP_INDEX_LOGITS, "mla_dtype", {SEQUENCES, FIXED(32), FIXED(128), FIXED(1), CACHE}},
     {"dsv4_paged_mqa_logits_module", RT_OP_INDEX_LOGITS, "mla_dtype", {SEQUENCES, FIXED(64), FIXED(128), FIXED(4), CACHE}},
     {"top_k", RT_OP_TOP_K, NULL, {DIM("rows"), DIM("cols"), DIM("k")}},
+    {"delta_rule_context", RT_OP_DELTA_RULE_CONTEXT, "dtype", {DELTA_RULE}},
+    {"delta_rule_generation", RT_OP_DELTA_RULE_GENERATION, "dtype", {DELTA_RULE}},
+    {"causal_conv1d", RT_OP_CAUSAL_CONV1D, "dtype", {DIM("batch_size"), DIM("seq_len"), DIM("channels"), DIM("d_conv")}},
+    {"hyper_connection_pre", RT_OP_HYPER_CONNECTION_PRE, "dtype",
+     {DIM("num_tokens"), DIM("hidden_size"), DIM("hc_mult"), DIM("sinkhorn_iters")}},
+    {"hyper_connection_post", RT_OP_HYPER_CONNECTION_POST, "dtype", {DIM("num_tokens"), DIM("hidden_size"), DIM("hc_mult")}},
+    {"quantise", RT_OP_QUANTISE, "dtype", {DIM("m"), DIM("k"), DIM("bits")}},
     {"all_reduce", RT_OP_ALL_REDUCE, COLLECTIVE},
     {"all_gather", RT_OP_ALL_GATHER, COLLECTIVE},
     {"reduce_scatter", RT_OP_REDUCE_SCATTER, COLLECTIVE},

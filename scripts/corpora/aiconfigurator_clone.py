@@ -5,14 +5,13 @@ aiconfigurator`:
   scripts/corpora/aiconfigurator_clone.py FOLDER -o OUT      FOLDER is a clone, or any folder of it: one system, one table, one server
 
 A table becomes a CSV file of the same columns at the same place under OUT, so that the importer alone says which column is which dim; columns
-that are none (framework, version, kernel_source) become attributes of groups there. Products, attention, experts and collectives are converted.
-Left out, and counted by table, are the rows of
-  kernels that none of our ops is: linear attention, hyper-connections, wide expert parallelism, quantising alone (TABLES has the others)
+that are none (framework, version, kernel_source) become attributes of groups there; aiconfigurator_kernels.py has the tables of which a row's place,
+or its time, takes more than that. Left out, and counted by why, are rows that time no kernel that one of our ops is: sums and differences of
+kernels, the host, and
   modules, which are sums of kernels (scripts/modules_table.py judges by them)
-  experts without a gate, two products where `moe` has three: TensorRT-LLM's tables name them (kernel_source ending in nongated), and the
-    others' rows of the same models are left out by their sizes, of the tables below FOLDER
   latent and sparse attention that are not the one kernel that the table is of (LEFT_OUT says why)
-Latent attention that its server runs absorbed over a prefill gets an op_name of its own; tables of top-k get columns rows, cols and k.
+Latent attention that its server runs absorbed over a prefill gets an op_name of its own; tables of top-k get columns rows, cols and k. Experts
+without a gate are those of models of which TensorRT-LLM's tables below FOLDER say so (kernel_source ending in nongated).
 Stored with Git LFS in the repository: clone it with `git lfs pull`."""
 import sys
 from collections import Counter
@@ -20,6 +19,8 @@ from pathlib import Path
 
 try:
     from pyarrow import array, compute, csv, lib, parquet, scalar
+
+    import aiconfigurator_kernels as kernels
 except ImportError:
     sys.exit(f"{Path(sys.argv[0]).name}: pyarrow, which reads Parquet, is missing: install it with `pip install pyarrow`, or name another "
              "Python that has it")
@@ -78,46 +79,32 @@ def top_k(table):
 
 CHANGED = {"context_mla_perf": absorbed, "glm5_topk_module_perf": top_k, "dsv4_csa_topk_calib_perf": top_k}
 
-MODEL = ("hidden_size", "inter_size", "topk", "num_experts")
 
-
-def models_without_gate(paths):
-    """Sizes of the experts that a kernel without a gate ran."""
-    models = set()
-    for path in paths:
-        table = parquet.read_table(path, columns=[*MODEL, "kernel_source"])
-        table = table.filter(compute.ends_with(table["kernel_source"], pattern="nongated"))
-        models.update(zip(*(table[name].to_pylist() for name in MODEL)))
-    return models
-
-
-def with_gate(table, without):
-    """The rows of a table of experts that are not of those models."""
-    sizes = zip(*(table[name].to_pylist() for name in MODEL))
-    return table.filter(array([size not in without for size in sizes]))
+def converters(folder):
+    """What becomes of a table, by its name: as it stands, or by a function."""
+    without_gate = kernels.models_without_gate(map(parquet.read_table, sorted(folder.rglob("moe_perf.parquet"))))
+    named = dict.fromkeys(TABLES, lambda table, _left_out: table) | kernels.CONVERTERS
+    named |= {stem: lambda table, _left_out, change=change: change(table) for stem, change in CHANGED.items()}
+    return named | {"moe_perf": lambda table, _left_out: kernels.mark_gates(table, without_gate)}
 
 
 def convert(folder, out):
     """Writes the tables below `folder` and returns counts of rows: kept, and left out by why."""
     kept, left_out = Counter(), Counter()
-    without_gate = models_without_gate(sorted(folder.rglob("moe_perf.parquet")))
+    converter = converters(folder)
     for path in sorted(folder.rglob("*_perf.parquet")):
-        place = path.relative_to(folder)
-        if path.stem not in TABLES:
-            left_out[f"rows of {path.stem}, " + ("a sum of kernels" if "module" in path.stem else "no op here")] += parquet.read_metadata(path).num_rows
+        if path.stem not in converter:
+            why = kernels.NO_KERNEL.get(path.stem, "a sum of kernels" if "module" in path.stem else "no op here")
+            left_out[f"rows of {path.stem}, {why}"] += parquet.read_metadata(path).num_rows
             continue
         table = parquet.read_table(path)
-        gated = with_gate(table, without_gate) if path.stem == "moe_perf" else table
-        left_out["rows of experts without a gate"] += table.num_rows - gated.num_rows
         for why, which in LEFT_OUT.get(path.stem, ()):
-            rows = gated.num_rows
-            gated = gated.filter(compute.invert(which(gated)))
-            left_out[f"rows of {why}"] += rows - gated.num_rows
-        gated = CHANGED.get(path.stem, lambda same: same)(gated)
-        target = (out / place).with_suffix(".csv")
+            table = kernels.keep(table, compute.invert(which(table)), left_out, why)
+        table = converter[path.stem](table, left_out)
+        target = (out / path.relative_to(folder)).with_suffix(".csv")
         target.parent.mkdir(parents=True, exist_ok=True)
-        csv.write_csv(gated, target, csv.WriteOptions(quoting_style="needed"))
-        kept[path.stem] += gated.num_rows
+        csv.write_csv(table, target, csv.WriteOptions(quoting_style="needed"))
+        kept[path.stem] += table.num_rows
     return kept, left_out
 
 

@@ -50,26 +50,80 @@ topk = four(["SGLang"] * 4, ["2"] * 4, ["topk"] * 4, op_name=["dsv4_csa_topk_cal
             model=["deepseek-ai/DeepSeek-V4-Pro"] * 3 + ["sgl-project/DeepSeek-V4-Flash-FP8"])
 topk["latency"][2] = 0.0
 write("repository/h200/sparse_attention/any/1/dsv4_csa_topk_calib_perf.parquet", **topk)
+write("repository/h200/none/any/1/no_such_perf.parquet", **shared, op_name=["none"] * 2, latency=[1.0, 2.0])
+def rows(folder, name, *cells):
+    """A table of rows, one a server and kernel."""
+    write(f"repository/h200/{folder}/any/1/{name}_perf.parquet", version=["1"] * len(cells), device=["NVIDIA H200"] * len(cells),
+          **{key: [row[key] for row in cells] for key in cells[0]})
+heads = dict(num_k_heads=16, head_k_dim=128, num_v_heads=32, head_v_dim=64, d_conv=4, d_model=2048, model_name="m")
+def step(framework, kernel, phase, batch, tokens, latency):
+    return dict(framework=framework, op_name="gdn", kernel_source=kernel, phase=phase, batch_size=batch, seq_len=tokens,
+                num_tokens=batch * tokens, latency=latency, **heads)
+rows("gdn", "gdn", step("vLLM", "causal_conv1d_fn", "context", 2, 8, 0.01), step("TRTLLM", "causal_conv1d_fn", "context", 2, 8, 0.02),
+     step("vLLM", "chunk_gated_delta_rule_flashinfer", "context", 2, 8, 0.03),
+     step("SGLang", "fused_recurrent_gated_delta_rule_packed_decode", "generation", 2, 1, 0.04))
+heads.update(num_k_heads=12, num_v_heads=12, head_v_dim=128)
+rows("kda", "kda", step("SGLang", "causal_conv1d_fn_qkv3", "context", 4, 8, 0.034), step("VLLM", "causal_conv1d_fn_qkv3", "context", 4, 8, 0.4),
+     step("SGLang", "causal_conv1d_update", "verify", 4, 3, 0.05), step("VLLM", "causal_conv1d_update", "verify", 4, 3, 0.06),
+     step("VLLM", "fused_recurrent_kda", "verify", 4, 3, 0.07), step("VLLM", "fused_kda_decode", "generation", 4, 1, 0.08))
+rows("mamba2", "mamba2", dict(framework="TRTLLM", op_name="mamba2", kernel_source="causal_conv1d_fn", phase="context", batch_size=1, seq_len=16,
+     num_tokens=16, d_model=1, d_state=128, d_conv=4, nheads=64, head_dim=64, n_groups=8, chunk_size=128, model_name="m", latency=0.01))
+rows("mhc", "mhc_module", *(dict(framework="VLLM", op_name=name, kernel_source="k", architecture="a", num_tokens=32, num_sites=2, hc_mult=4,
+     hidden_size=4096, sinkhorn_iters=20, latency=0.01) for name in ("pre", "post")))
+rows("quantize", "scale_matrix", *(dict(framework=name, op_name="scale_matrix", kernel_source="k", m=32, k=1024, quant_dtype="fp8",
+     latency=0.002) for name in ("SGLang", "VLLM")))
+rows("quantize/other", "computescale", dict(framework="VLLM", op_name="compute_scale", kernel_source="a_minus_b", m=32, k=64, quant_dtype="fp8",
+     latency=0.0))
+sent = dict(framework="sglang", op_name="x", kernel_source="deepep", node_num=1, hidden_size=7168, num_token=128, num_topk=8, num_experts=256)
+rows("comm", "wideep_deepep_ll", dict(sent, combine_avg_t_us=67.0, combine_bandwidth_gbps=1.0, dispatch_avg_t_us=36.7,
+     dispatch_bandwidth_gbps=1.0))
+rows("comm/normal", "wideep_deepep_normal", *(dict(sent, dispatch_sms=sms, dispatch_transmit_us=50.0 + sms, dispatch_notify_us=0.0,
+     combine_sms=sms, combine_transmit_us=80.0, combine_notify_us=0.0) for sms in (4, 20)))
 EOF
     succeeds clone python3 "$scripts/aiconfigurator_clone.py" repository -o clone
+    holds clone_no_op "left out: 2 rows of no_such_perf, no op here" stdout
     holds clone_left_out "left out: 2 rows of mla_context_module_perf, a sum of kernels" stdout
     holds clone_launched "left out: 2 rows of latent attention with its products" stdout
     holds clone_8_bits "left out: 1 rows of 8-bit latent caches of TensorRT-LLM 1.0" stdout
     holds clone_converted "left out: 1 rows of conversions" stdout
     holds clone_equal "left out: 1 rows of top-k of equal scores" stdout
     holds clone_all_chosen "left out: 1 rows of top-k that chooses all" stdout
-    holds clone_gated "left out: 2 rows of experts without a gate" stdout
+    for why in "1 rows of computescale_perf, a difference" "1 rows of kda_perf that Python launched" "1 rows of kda_perf whose kernel" \
+        "1 rows of scale_matrix_perf that are several" "1 rows of wideep_deepep_normal_perf with other"; do
+        holds "clone_left_out_${why// /_}" "left out: $why" stdout
+    done
     succeeds clone_import "$ROOFTILE" dataset import --format aiconfigurator clone -o clone.h5
     succeeds clone_export "$ROOFTILE" dataset export --format csv clone.h5 -o clone.out
-    holds clone_gemm "gemm,fp4,forward,none,NVIDIA H200,1,16,64,512," clone.out/samples.csv
-    holds clone_kernel '0,kernel_source,"a, b"' clone.out/groups.csv
-    holds clone_absorbed "sparse_attention,bf16,forward,none,NVIDIA H200,2,2,512,0,16,1,576,512,0,1,0,1,0," clone.out/samples.csv
-    holds clone_prefill "mla_context,bf16,forward,none,NVIDIA H200,3,2,512,0,16,192,128,8," clone.out/samples.csv
+    # holds_row NAME OP DTYPE DIMS US: one row of these dims takes so long.
+    holds_row() { is "$1" "$(grep -c "^$2,$3,forward,none,NVIDIA H200,[0-9]*,$4,\+$5[,.]" clone.out/samples.csv)" 1; }
+    holds_row clone_gemm gemm fp4 16,64,512 20
+    holds clone_kernel ',kernel_source,"a, b"' clone.out/groups.csv
+    # Without a gate: by the kernel's name, and others' of the same sizes.
+    is clone_ungated "$(grep -c '^moe,bf16,.*,64,256,2,8,1,1,0,1,' clone.out/samples.csv)" 2
+    is clone_gated "$(grep -c '^moe,bf16,.*,64,128,2,8,1,1,0,0,' clone.out/samples.csv)" 2
+    # Key, query and value channels, 2 x 2048 + 2048, or the key's alone; a third of three convolutions of 12 x 128; all three in one step, by
+    # SGLang a sequence a token; x, B and C of Mamba-2: 4096 + 2 x 1024.
+    for row in 2,8,6144,4:10 2,8,2048,4:20 4,8,1536,4:11 12,1,4608,4:50 4,3,4608,4:60 1,16,6144,4:10; do
+        holds_row "clone_conv_$row" causal_conv1d bf16 "${row%:*}" "${row#*:}"
+    done
+    holds_row clone_chunked delta_rule_context bf16 2,8,16,128,32,64,1 30
+    holds_row clone_step delta_rule_generation bf16 2,1,16,128,32,64,1 40
+    holds_row clone_drafts delta_rule_generation bf16 4,3,12,128,12,128,128 70
+    holds_row clone_pre hyper_connection_pre bf16 32,4096,4,20 5
+    holds_row clone_post hyper_connection_post bf16 32,4096,4 5
+    holds_row clone_quantise quantise bf16 32,1024,8 2
+    # DeepEP: 128 tokens of 7168 to 8 experts each, or to the 5.2946 of 8 GPUs that have them; 8 bits there, 16 back.
+    holds_row clone_there_ll all_to_all fp8 8,7340032,0,4 36
+    holds_row clone_back_ll all_to_all bf16 8,7340032,0,4 67
+    holds_row clone_there all_to_all fp8 8,4857864,0,3 70
+    holds_row clone_back all_to_all bf16 8,4857864,0,3 80
+    is clone_absorbed "$(grep -c "^sparse_attention,bf16,forward,none,NVIDIA H200,[0-9]*,2,512,0,16,1,576,512,0,1,0,1,0," clone.out/samples.csv)" 1
+    is clone_prefill "$(grep -c "^mla_context,bf16,forward,none,NVIDIA H200,[0-9]*,2,512,0,16,192,128,8," clone.out/samples.csv)" 1
     holds clone_decode ",2,1,4095,16,512,64,8," clone.out/samples.csv
     holds clone_decode_16 ",2,1,4095,16,512,64,0," clone.out/samples.csv
     holds clone_top_k_pro ",8,2048,1024," clone.out/samples.csv
     holds clone_top_k ",8,2048,512," clone.out/samples.csv
-    is clone_all "$(wc -l <clone.out/samples.csv)" 11
+    is clone_all "$(wc -l <clone.out/samples.csv)" 29
     fails_saying "holds no table that is converted" python3 "$scripts/aiconfigurator_clone.py" clone -o again
 else
     echo "skipped clone: no python3 with pyarrow"

@@ -62,37 +62,65 @@ int rt_links_write(const struct rt_family_net *net, struct rt_h5 *file, const ch
     return status == RT_OK ? rt_intervals_write(&net->intervals, file, group) : status;
 }
 
-/* The names that this build has, in their order. */
-static int check_names(struct rt_h5 *file, const char *group, const char *attribute, const char *const *names,
-                       size_t count)
+/* Places of the names of a file among those of this build, `most` of them at most; their count, or -1 where
+ * it has others. Algorithms and terms that came later than the file are the prior's. */
+static int places_of(const char *found, const char *const *names, size_t count, size_t places[])
 {
-    char *expected = joined(names, count), *found;
-    int status = rt_h5_get_text(file, group, attribute, &found);
-    if (status == RT_OK) {
-        if (strcmp(found, expected) != 0)
-            status = rt_fail(RT_EVERSION,
-                             "%s: %s has other %s than this build's model of links; use the rooftile that "
-                             "trained it, or train the predictor again",
-                             rt_h5_path(file), group, attribute);
-        free(found);
+    size_t read = 0;
+    while (*found != '\0') {
+        size_t length = strcspn(found, " "), place = 0;
+        while (place < count && (strlen(names[place]) != length || strncmp(names[place], found, length) != 0))
+            place++;
+        if (place == count || read == count)
+            return -1;
+        places[read++] = place;
+        found += length + (found[length] == ' ');
     }
-    free(expected);
+    return (int)read;
+}
+
+static int read_names(struct rt_h5 *file, const char *group, const char *attribute, const char *const *names,
+                      size_t count, size_t places[], int *read)
+{
+    char *found;
+    int status = rt_h5_get_text(file, group, attribute, &found);
+    if (status != RT_OK)
+        return status;
+    *read = places_of(found, names, count, places);
+    free(found);
+    return *read > 0 ? RT_OK
+                     : rt_fail(RT_EVERSION,
+                               "%s: %s has other %s than this build's model of links; use the rooftile that "
+                               "trained it, or train the predictor again",
+                               rt_h5_path(file), group, attribute);
+}
+
+static int read_coefficients(struct rt_h5 *file, const char *group, struct rt_link_model *model)
+{
+    size_t algorithm[RT_LINK_ALGORITHMS], term[RT_LINK_TERMS];
+    double values[COEFFICIENTS];
+    int algorithms = 0, terms = 0;
+    int status =
+        read_names(file, group, "algorithms", rt_link_algorithms, RT_LINK_ALGORITHMS, algorithm, &algorithms);
+    if (status == RT_OK)
+        status = read_names(file, group, "terms", rt_link_terms, RT_LINK_TERMS, term, &terms);
+    if (status == RT_OK)
+        status = rt_h5_read_range(file, group, "coefficients", coefficients, values, sizeof(double),
+                                  (size_t)(algorithms * terms), 0, MOST);
+    for (int i = 0; status == RT_OK && i < algorithms * terms; i++)
+        model->coefficient[algorithm[i / terms]][term[i % terms]] = values[i];
     return status;
 }
 
 int rt_links_read(struct rt_h5 *file, const char *group, struct rt_family_net *net)
 {
-    int status = check_names(file, group, "algorithms", rt_link_algorithms, RT_LINK_ALGORITHMS);
-    if (status == RT_OK)
-        status = check_names(file, group, "terms", rt_link_terms, RT_LINK_TERMS);
+    net->links = rt_link_prior;
+    int status = read_coefficients(file, group, &net->links);
     if (status == RT_OK)
         status = rt_h5_get_real(file, group, "host_us", &net->links.host_us);
     if (status == RT_OK && !(net->links.host_us >= 0 && net->links.host_us <= MOST))
         status = rt_fail(RT_EFORMAT, "%s: host_us of %s is %g; it must lie in 0..1e6: the file is damaged",
                          rt_h5_path(file), group, net->links.host_us);
-    if (status == RT_OK)
-        status = rt_h5_read_range(file, group, "coefficients", coefficients, net->links.coefficient,
-                                  sizeof(double), COEFFICIENTS, 0, MOST);
     net->effects.family = net->family;
     if (status == RT_OK)
         status = rt_device_effects_read(file, group, rt_family_net_place_width(net), &net->effects);

@@ -6,8 +6,9 @@
 #include <math.h>
 #include <string.h>
 
-const char *const rt_link_algorithms[RT_LINK_ALGORITHMS] = {
-    "ring_reduce", "ring_gather", "all_to_all", "send", "switch_reduce", "one_shot", "two_shot"};
+const char *const rt_link_algorithms[RT_LINK_ALGORITHMS] = {"ring_reduce", "ring_gather",   "all_to_all",
+                                                            "send",        "switch_reduce", "one_shot",
+                                                            "two_shot",    "deepep",        "deepep_ll"};
 const char *const rt_link_terms[RT_LINK_TERMS] = {"start",       "step",  "hop",        "middle",
                                                   "middle_step", "large", "large_step", "fill",
                                                   "fill_step",   "wire",  "wire_split"};
@@ -23,6 +24,8 @@ const struct rt_link_model rt_link_prior = {
         [RT_LINK_SWITCH_REDUCE] = {36.1,  16.3,   0,     0,     0,      0,     0,      0,     0,      1.53,  0    },
         [RT_LINK_ONE_SHOT]      = { 7.81,  0.175, 2.05,  0,     0,      0,     0,      0,     0,      1.28,  0    },
         [RT_LINK_TWO_SHOT]      = {15.4,   0.405, 0,     0,     0,      0,     0,      0,     0,      1.074, 0    },
+        [RT_LINK_DEEPEP]        = {37.3,  19.6,   0,     0,     0,      0,     0,      0,     0,      1.23,  0    },
+        [RT_LINK_DEEPEP_LL]     = {23.8,   0,     0,     0,     0,      0,     0,      0,     0,      1.63,  0    },
     },
     .host_us = 34,
 };
@@ -102,6 +105,8 @@ static struct shape shape_of(enum rt_link_algorithm algorithm, double p)
         [RT_LINK_SWITCH_REDUCE] = {2, 1},
         [RT_LINK_ONE_SHOT] = {p - 1, p - 1},
         [RT_LINK_TWO_SHOT] = {p - 1, 2 * (p - 1) / p},
+        [RT_LINK_DEEPEP] = {1, (p - 1) / p},
+        [RT_LINK_DEEPEP_LL] = {0, (p - 1) / p},
     };
     return shapes[algorithm];
 }
@@ -111,6 +116,19 @@ static double step_up(double value, double at, double power)
 {
     double part = pow(value / at, power);
     return part / (1 + part);
+}
+
+/* DeepEP runs on 20 multiprocessors where nobody says otherwise (its buffer.py, Buffer.num_sms). */
+static const double DEEPEP_SMS = 20;
+/* What each of them sends in a cycle: 4 of them, far below what the link carries, send 68 to 76 GB/s on H100,
+ * H200 and B200 in 16 bits, 8.7 to 9.6 bytes a cycle; 20 a B200's 306, 7.8. */
+static const double DEEPEP_CYCLE_BYTES = 8;
+
+/* Tokens go there in 8 bits; a kernel before that which brings them back, in 16, clears the queues (DeepEP,
+ * csrc/kernels/intranode.cu, cached_notify_combine). */
+static double deepep_kernels(const struct rt_call *call)
+{
+    return rt_dtypes[call->dtype].bytes > 1 ? 2 : 1;
 }
 
 /* Protocols are NCCL's: kernels of servers and switches have one. */
@@ -133,6 +151,11 @@ bool rt_link_terms_of(const struct rt_call *call, const struct rt_device *device
     term[RT_LINK_STEP] = thousand * shape.steps;
     term[RT_LINK_HOP] = rt_fabric_is_pcie(fabric_of(call, device), gpus_of(call)) ? shape.steps : 0;
     term[RT_LINK_WIRE] = wire;
+    if (algorithm == RT_LINK_DEEPEP) {
+        double cycles = shape.sent * message_bytes(call) / (DEEPEP_SMS * DEEPEP_CYCLE_BYTES);
+        term[RT_LINK_STEP] = thousand * deepep_kernels(call);
+        term[RT_LINK_WIRE] = fmax(wire, rt_cycles_us(device, cycles));
+    }
     if (!has_protocols(algorithm))
         return true;
     term[RT_LINK_MIDDLE] = thousand * step_up(part, 0.06, 1);
@@ -165,16 +188,26 @@ static bool server_reduces(const struct rt_call *call, const struct rt_device *d
     int64_t gpus = gpus_of(call);
     enum rt_fabric fabric = fabric_of(call, device);
     bool joined = fabric == RT_FABRIC_SWITCH || fabric == RT_FABRIC_MESH;
-    return call->op == RT_OP_ALL_REDUCE && call->dim[RT_DIM_LIBRARY] > RT_LIBRARY_NCCL &&
+    int64_t library = call->dim[RT_DIM_LIBRARY];
+    return call->op == RT_OP_ALL_REDUCE &&
+           (library == RT_LIBRARY_SERVER || library == RT_LIBRARY_SERVER_EAGER) &&
            message_bytes(call) < 8 * RT_MIB && gpus <= 8 && (gpus == 2 || joined);
 }
 
-static enum rt_link_algorithm ring_of(enum rt_op_id op)
+static enum rt_link_algorithm all_to_all_of(int64_t library)
 {
-    return op == RT_OP_ALL_REDUCE     ? RT_LINK_RING_REDUCE
-           : op == RT_OP_ALL_TO_ALL   ? RT_LINK_ALL_TO_ALL
-           : op == RT_OP_SEND_RECEIVE ? RT_LINK_SEND
-                                      : RT_LINK_RING_GATHER;
+    return library == RT_LIBRARY_DEEPEP      ? RT_LINK_DEEPEP
+           : library == RT_LIBRARY_DEEPEP_LL ? RT_LINK_DEEPEP_LL
+                                             : RT_LINK_ALL_TO_ALL;
+}
+
+/* NCCL's, or DeepEP's. */
+static enum rt_link_algorithm ring_of(const struct rt_call *call)
+{
+    return call->op == RT_OP_ALL_REDUCE     ? RT_LINK_RING_REDUCE
+           : call->op == RT_OP_ALL_TO_ALL   ? all_to_all_of(call->dim[RT_DIM_LIBRARY])
+           : call->op == RT_OP_SEND_RECEIVE ? RT_LINK_SEND
+                                            : RT_LINK_RING_GATHER;
 }
 
 enum rt_link_algorithm rt_link_chosen(const struct rt_call *call, const struct rt_device *device)
@@ -185,7 +218,7 @@ enum rt_link_algorithm rt_link_chosen(const struct rt_call *call, const struct r
         return gpus == 2 || bytes < (gpus <= 4 ? 512 : 256) * kib ? RT_LINK_ONE_SHOT : RT_LINK_TWO_SHOT;
     if (switch_reduces(call, device) && bytes >= 4096 * kib)
         return RT_LINK_SWITCH_REDUCE;
-    return ring_of(call->op);
+    return ring_of(call);
 }
 
 static double algorithm_us(const struct rt_link_model *model, const struct rt_call *call,
@@ -208,7 +241,7 @@ static double copy_us(const struct rt_call *call, const struct rt_device *device
 static double nccl_us(const struct rt_link_model *model, const struct rt_call *call,
                       const struct rt_device *device)
 {
-    double us = algorithm_us(model, call, device, ring_of(call->op));
+    double us = algorithm_us(model, call, device, ring_of(call));
     if (switch_reduces(call, device))
         us = fmin(us, algorithm_us(model, call, device, RT_LINK_SWITCH_REDUCE));
     return us;
@@ -245,8 +278,8 @@ double rt_link_us(const struct rt_link_model *model, const struct rt_call *call,
 
 double rt_link_bound_us(const struct rt_call *call, const struct rt_device *device)
 {
-    struct shape shape = shape_of(switch_reduces(call, device) ? RT_LINK_SWITCH_REDUCE : ring_of(call->op),
-                                  (double)gpus_of(call));
+    struct shape shape =
+        shape_of(switch_reduces(call, device) ? RT_LINK_SWITCH_REDUCE : ring_of(call), (double)gpus_of(call));
     double gbs = link_gbs(call, device);
     return gbs > 0 ? 1e6 * shape.sent * message_bytes(call) / (1e9 * gbs) : NAN;
 }
@@ -254,7 +287,7 @@ double rt_link_bound_us(const struct rt_call *call, const struct rt_device *devi
 /* Share of the wire in a ring's time by the prior. */
 static double wire_share(const struct rt_call *call, const struct rt_device *device)
 {
-    enum rt_link_algorithm ring = ring_of(call->op);
+    enum rt_link_algorithm ring = ring_of(call);
     double term[RT_LINK_TERMS], us = algorithm_us(&rt_link_prior, call, device, ring);
     if (!rt_link_terms_of(call, device, ring, term))
         return 0;

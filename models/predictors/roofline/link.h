@@ -27,6 +27,8 @@ enum rt_link_algorithm {
     RT_LINK_SWITCH_REDUCE, /* all-reduce by the switches (NVLink SHARP): a GPU sends its message once */
     RT_LINK_ONE_SHOT,      /* a server's all-reduce: a GPU reads the messages of all others */
     RT_LINK_TWO_SHOT,      /* the same as a reduce-scatter and an all-gather, in one kernel */
+    RT_LINK_DEEPEP,        /* tokens to the GPUs of their experts, by few multiprocessors */
+    RT_LINK_DEEPEP_LL,     /* the same by as many as there are experts for */
     RT_LINK_ALGORITHMS
 };
 extern const char *const rt_link_algorithms[RT_LINK_ALGORITHMS];
