@@ -67,6 +67,7 @@ struct rt_run_attributes {
 
 enum { RT_MOST_LISTED = 65536 }; /* sequences of a list */
 enum { RT_MOST_PIXELS = 16384 }; /* of a side of an image */
+enum { RT_MOST_FRAMES = 1024, RT_MOST_STEPS = 1000 }; /* of a video; of denoising */
 
 /* Reads them. RT_EFORMAT where one is malformed or does not fit the run: a list that has not one number per
  * sequence, a generation without output. Release with rt_run_attributes_release. */

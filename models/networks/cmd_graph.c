@@ -34,7 +34,7 @@ static const struct rt_option options[] = {
      "Sequences or images on one device"},
     {"seq", 0, "N", RT_INTEGER(struct arguments, step.sequence, 1, SIZE_LIMIT),
      "Tokens of a sequence (default 1024, or the model's positions where those are fewer)"},
-    {"image", 0, "N", RT_INTEGER(struct arguments, step.image, 1, RT_MOST_PIXELS),
+    {"image", 0, "N[xW]", RT_OWN(struct arguments, step.image, rt_read_image),
      "Models of images: their side in pixels (default: the model's own, mostly 224)"},
     {"context", 0, "N", RT_INTEGER(struct arguments, step.context, 1, SIZE_LIMIT),
      "decode: tokens in the cache (default as --seq)"},

@@ -95,6 +95,9 @@ struct rt_graph_options {
     int64_t batch;    /* sequences that one device sees in one pass (with pipelines: of one microbatch) */
     int64_t sequence; /* tokens of each; ignored when decoding, and of models of images */
     int64_t image;    /* models of images: side of a square image in pixels; 0: the model's own */
+    /* Diffusion pipelines (diffusion/diffusion.h): width in pixels where it is not `image`, frames of videos,
+     * steps; 0: the pipeline's own. GPUs that share out the tokens of an image by heads and in a ring; 0: 1. */
+    int64_t image_width, frames, denoising_steps, ulysses, ring;
     double seconds;   /* models of sound: of each recording, at 16 kHz; 0: rt_model_seconds */
     int64_t context;  /* decode: tokens already in the cache, >= 1 */
     /* Inference of sequences that differ: their groups, instead of batch, sequence and context, which are
@@ -135,6 +138,7 @@ struct rt_graph_kernel {
      * products for its two (Dao 2022). FLOPs and bytes above are of all. */
     double multiple;
     bool scalar_loads; /* moves its elements one by one: rt_graph_mark_scalar_loads */
+    bool flash2;       /* attention by FlashAttention-2, whatever the GPU (rt_flash2_us) */
 };
 
 /* Which tokens of a step a node works on: its time follows their number, and a server's steps have any. */

@@ -459,5 +459,5 @@ static bool loads_scalars(const struct rt_graph *graph, const struct rt_call *ca
 void rt_graph_mark_scalar_loads(struct rt_graph *graph)
 {
     for (size_t k = 0; k < graph->kernel_count && !graph->options.fusion; k++)
-        graph->kernels[k].scalar_loads = loads_scalars(graph, &graph->kernels[k].call);
+        graph->kernels[k].scalar_loads |= loads_scalars(graph, &graph->kernels[k].call);
 }

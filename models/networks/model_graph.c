@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "datasets/run_attributes.h"
 #include "models/networks/architectures/parts.h"
+#include "models/networks/diffusion/diffusion.h"
 #include "models/networks/vision/vision.h"
 #include "models/networks/sequences.h"
 #include "models/networks/build.h"
@@ -236,7 +237,12 @@ static int check_image_size(const struct rt_model *model, const struct rt_graph_
                        "{image} %" PRId64 ": %s cuts images into patches of %" PRId64
                        " pixels a side; give a multiple",
                        image, model->name, multiple);
-    double pixels = (double)options->batch * (double)image * (double)image;
+    int64_t width = options->image_width > 0 ? options->image_width : image;
+    if (multiple > 1 && width != image && (width > RT_MOST_PIXELS || width % multiple != 0))
+        return rt_fail(RT_EUSAGE, "{image} %" PRId64 "x%" PRId64 ": %s takes widths that are multiples of %" PRId64
+                       " pixels", image, width, model->name, multiple);
+    double frames = options->frames > 0 ? (double)options->frames : 1;
+    double pixels = (double)options->batch * (double)image * (double)width * frames;
     if (pixels <= 0x1p40)
         return RT_OK;
     return rt_fail(RT_EUSAGE,
@@ -248,7 +254,10 @@ static int check_image_size(const struct rt_model *model, const struct rt_graph_
 static int check_image_options(const struct rt_model *model, const struct rt_graph_options *options)
 {
     int status = check_option("batch", options->batch);
-    return status != RT_OK ? status : check_image_step(model, options);
+    if (status == RT_OK)
+        status = check_image_step(model, options);
+    return status == RT_OK && rt_model_diffusion(model) != NULL ? rt_diffusion_check(model->vision, options)
+                                                                : status;
 }
 
 /* --- models of sound --- */
@@ -326,6 +335,9 @@ static int check_image_kernels(const struct rt_model *model, const struct rt_gra
         return check_norms(model, graph);
     struct rt_graph_options small = graph->options;
     small.batch = 1;
+    if (rt_model_diffusion(model) != NULL)
+        return rt_fail(RT_EUSAGE, "%s with {batch} %" PRId64 " and {image} %" PRId64 " makes kernels of more than "
+                       "2^40 rows; give less of either", model->name, graph->options.batch, graph->options.image);
     for (int d = 0; d < rt_op_ndims((enum rt_op_id)wrong->call.op); d++)
         if ((double)wrong->call.dim[d] > MOST_DIM)
             return rt_fail(RT_EUSAGE,
@@ -408,6 +420,8 @@ static double input_bytes(const struct rt_model *model, const struct rt_graph *g
     const struct rt_graph_options *options = &graph->options;
     double tokens = options->step == RT_STEP_DECODE ? 1 : (double)options->sequence;
     double sound = options->seconds > 0 ? sound_bytes(graph) : 0;
+    if (rt_model_diffusion(model) != NULL)
+        return 0; /* prompts, padded to some hundred tokens */
     if (sound > 0)
         return sound;
     if (options->groups != NULL)
@@ -430,6 +444,8 @@ int rt_graph_build(const struct rt_model *model, const struct rt_graph_options *
     step.image = rt_model_image(model) == 0 ? 0
                  : options->image != 0      ? options->image
                                             : rt_model_image(model);
+    if (options->image == 0)
+        step.image_width = rt_model_image_width(model);
     if (step.seconds == 0)
         step.seconds = rt_model_seconds(model);
     int status = step.image != 0 ? check_image_size(model, &step) : RT_OK;
@@ -489,6 +505,17 @@ int64_t rt_model_image(const struct rt_model *model)
     return model->vision != NULL ? model->vision->image : model->image.side;
 }
 
+const struct rt_diffusion *rt_model_diffusion(const struct rt_model *model)
+{
+    return model->vision != NULL ? model->vision->diffusion : NULL;
+}
+
+int64_t rt_model_image_width(const struct rt_model *model)
+{
+    const struct rt_diffusion *pipeline = rt_model_diffusion(model);
+    return pipeline != NULL && pipeline->width != model->vision->image ? pipeline->width : 0;
+}
+
 double rt_model_seconds(const struct rt_model *model)
 {
     bool sound = model->vision == NULL && rt_reads_sound(model->architecture);
@@ -525,6 +552,7 @@ double rt_model_parameters(const struct rt_model *model)
     struct rt_graph_totals totals;
     one.seconds = rt_model_seconds(model);
     one.image = rt_model_image(model);
+    one.image_width = rt_model_image_width(model);
     one.sequence = rt_model_reads_text(model) ? 1 : rt_model_sequence(model, &one);
     rt_graph_init(&graph, &one);
     build(model, &graph);

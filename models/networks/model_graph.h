@@ -4,6 +4,8 @@
 
 #include "models/networks/sizes.h"
 
+struct rt_diffusion;
+
 /* RT_EUSAGE where options are out of range or do not fit the model (heads that tensor parallelism does not
  * divide, an image smaller than the network's windows). A sequence beyond the model's positions is built, too
  * (rt_model_overlong). */
@@ -21,6 +23,11 @@ bool rt_model_reads_text(const struct rt_model *model);
 double rt_model_seconds(const struct rt_model *model);
 /* Side in pixels of the images that the model was made for; 0: it reads none. CLIP reads text, too. */
 int64_t rt_model_image(const struct rt_model *model);
+
+/* Their width where that differs; 0: it does not. */
+int64_t rt_model_image_width(const struct rt_model *model);
+/* What makes images out of noise; NULL: the model is no such pipeline. */
+const struct rt_diffusion *rt_model_diffusion(const struct rt_model *model);
 
 /* Tokens of the step: options->sequence, or what a model that reads no text makes of what it reads. */
 int64_t rt_model_sequence(const struct rt_model *model, const struct rt_graph_options *options);

@@ -5,7 +5,9 @@
  * Megatron-LM, 2019). Pipeline: the layers in stages, a GPU's batch in microbatches (Huang et al., GPipe,
  * 2019; Narayanan et al., PipeDream, 2021). Expert parallel: whole experts shared out over the GPUs of tensor
  * x attention. Attention-data parallel: attention of parts of the batch on GPUs of their own, experts over
- * all of them (DeepSeek-V3).
+ * all of them (DeepSeek-V3). Sequence parallel, of diffusion transformers: the tokens of an image or video on
+ * ulysses x ring GPUs, which exchange them for heads (Jacobs et al., DeepSpeed-Ulysses, 2023) or pass keys and
+ * values round (Liu et al., Ring Attention, 2023).
  */
 #ifndef ROOFTILE_MODELS_NETWORKS_PARALLELISM_H
 #define ROOFTILE_MODELS_NETWORKS_PARALLELISM_H
@@ -33,6 +35,7 @@ extern const char *const rt_shard_kinds[RT_SHARD_COUNT]; /* "none", "optimizer",
 
 struct rt_parallelism {
     int64_t data, tensor, pipeline, microbatches, expert, attention; /* GPUs, parts; 1: none */
+    int64_t ulysses, ring;                                           /* the same; 0, too: none */
     enum rt_pipeline_schedule schedule;
     enum rt_shard_kind shard; /* what the data-parallel GPUs share out */
     enum rt_fabric fabric;    /* RT_FABRIC_OWN: by the device's description */
@@ -52,10 +55,17 @@ static inline int64_t rt_parallelism_parts(const struct rt_parallelism *parallel
     return parallel->data * parallel->microbatches * parallel->attention;
 }
 
+/* GPUs that share out the tokens of an image. */
+static inline int64_t rt_parallelism_sequence(const struct rt_parallelism *parallel)
+{
+    return (parallel->ulysses > 1 ? parallel->ulysses : 1) * (parallel->ring > 1 ? parallel->ring : 1);
+}
+
 /* GPUs of the whole step. */
 static inline int64_t rt_parallelism_gpus(const struct rt_parallelism *parallel)
 {
-    return parallel->data * parallel->tensor * parallel->pipeline * parallel->attention;
+    return parallel->data * parallel->tensor * parallel->pipeline * parallel->attention *
+           rt_parallelism_sequence(parallel);
 }
 
 #endif

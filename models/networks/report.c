@@ -134,6 +134,12 @@ static void add_title(struct rt_report *report, const struct rt_graph *graph, co
                     options->image > 0 ? "image" : "sequence",
                     options->image > 0 ? options->image : options->sequence);
     free(groups);
+    if (options->image_width > 0 && options->image_width != options->image)
+        rt_text_add(&title, " x %" PRId64, options->image_width);
+    if (options->frames > 0)
+        rt_text_add(&title, ", %" PRId64 " frames", options->frames);
+    if (options->denoising_steps > 0)
+        rt_text_add(&title, ", %" PRId64 " steps", options->denoising_steps);
     if (options->seconds > 0)
         rt_text_add(&title, ", %g s of sound", options->seconds);
     rt_text_add(&title, "%s%s", options->channels_last ? ", channels last" : "",

@@ -2,6 +2,7 @@
 #include "models/networks/step.h"
 #include "base/status.h"
 #include "base/text.h"
+#include "models/networks/diffusion/diffusion.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -61,6 +62,30 @@ static int refuse_other_kind(const struct rt_model *model, const char *given)
                    model->name, field.text);
 }
 
+/* What only pipelines that make images have. */
+static int check_diffusion(const struct settling *s)
+{
+    const struct rt_step *step = s->asked;
+    const struct rt_diffusion *pipeline = rt_model_diffusion(s->model);
+    const char *given = step->frames > 0                                ? "frames"
+                        : step->denoising_steps > 0                     ? "steps"
+                        : step->parallel.ulysses > 1                    ? "ulysses"
+                        : step->parallel.ring > 1                       ? "ring"
+                        : step->image_width > 0 && step->image_width != step->image ? "image"
+                                                                        : NULL;
+    if (pipeline == NULL && given != NULL)
+        return strcmp(given, "image") == 0
+                   ? rt_fail(RT_EUSAGE, "{image} %" PRId64 "x%" PRId64 ": images of %s are square; give one side",
+                             step->image, step->image_width, s->model->name)
+                   : rt_fail(RT_EUSAGE, "%s is for diffusion pipelines (`rooftile graph --list`), which %s is not",
+                             rt_field_words(given).text, s->model->name);
+    if (pipeline != NULL && (step->parallel.pipeline > 1 || step->parallel.microbatches > 1))
+        return rt_fail(RT_EUSAGE,
+                       "{pp} and {microbatches}: layers of a diffusion pipeline run once a step, and are not cut into "
+                       "stages; share the tokens out with {ulysses} and {ring}");
+    return RT_OK;
+}
+
 /* Sequences are of language models, images of models of images (CLIP has both), seconds of those that read
  * sound. */
 static int check_kind(const struct settling *s)
@@ -74,7 +99,7 @@ static int check_kind(const struct settling *s)
         given = given_of_tokens(s->asked);
     if (given == NULL && !of_images)
         given = given_of_images(s->asked);
-    return given == NULL ? RT_OK : refuse_other_kind(s->model, given);
+    return given == NULL ? check_diffusion(s) : refuse_other_kind(s->model, given);
 }
 
 /* What was traced is what it is; an ONNX model says which operators run, and not what runs them. */
@@ -89,6 +114,10 @@ static int check_traced(const struct settling *s)
                         : step->parallel.expert > 1      ? "ep"
                         : step->parallel.attention > 1   ? "attention_dp"
                         : step->image > 0                ? "image"
+                        : step->frames > 0               ? "frames"
+                        : step->denoising_steps > 0      ? "steps"
+                        : step->parallel.ulysses > 1     ? "ulysses"
+                        : step->parallel.ring > 1        ? "ring"
                         : step->seconds > 0              ? "seconds"
                         : onnx                           ? NULL
                         : step->runtime != RT_NOT_GIVEN  ? "runtime"
@@ -361,6 +390,22 @@ static int64_t usual_context(const struct settling *s)
     return positions > 1 && length >= positions ? positions - 1 : length;
 }
 
+static void settle_diffusion(struct settling *s)
+{
+    struct rt_step *step = &s->out->step;
+    const struct rt_diffusion *pipeline = rt_model_source_traced(s->source) ? NULL : rt_model_diffusion(s->model);
+    if (pipeline == NULL)
+        return;
+    if (step->frames == 0 && pipeline->frames > 0) {
+        step->frames = pipeline->frames;
+        assume(s->out, RT_STEP_FRAMES);
+    }
+    if (step->denoising_steps == 0) {
+        step->denoising_steps = pipeline->steps;
+        assume(s->out, RT_STEP_STEPS);
+    }
+}
+
 static void settle_sizes(struct settling *s)
 {
     struct rt_step *step = &s->out->step;
@@ -374,8 +419,10 @@ static void settle_sizes(struct settling *s)
     }
     if (step->image == 0 && !rt_model_source_traced(s->source) && rt_model_image(s->model) > 0) {
         step->image = rt_model_image(s->model);
+        step->image_width = rt_model_image_width(s->model);
         assume(s->out, RT_STEP_IMAGE);
     }
+    settle_diffusion(s);
     if (s->out->list.count > 0) {
         step->batch = s->out->graph.batch;
         step->sequence = s->out->graph.sequence;
@@ -439,12 +486,17 @@ static void set_graph(struct rt_settled_step *settled)
     graph->tensor_parallel = step->parallel.tensor;
     graph->expert_parallel = step->parallel.expert;
     graph->attention_data_parallel = step->parallel.attention;
+    graph->ulysses = step->parallel.ulysses;
+    graph->ring = step->parallel.ring;
     if (graph->groups != NULL)
         return;
     graph->batch = step->batch / rt_parallelism_parts(&step->parallel);
     graph->sequence = step->sequence;
     graph->context = step->context;
     graph->image = step->image;
+    graph->image_width = step->image_width;
+    graph->frames = step->frames;
+    graph->denoising_steps = step->denoising_steps;
 }
 
 int rt_step_settle(const struct rt_step *step, const struct rt_model_source *source,

@@ -17,7 +17,7 @@
  *   batch        1 for each part that it is divided into
  *   seq          1024, or the model's positions where those are fewer
  *   context      decode: the same, less the token that is made
- *   image        the model's own, and so seconds
+ *   image        the model's own, and so seconds, frames and steps
  *
  * Errors name the fields of struct rt_step as users know them: {kv_cache} (base/status.h).
  */
@@ -36,6 +36,8 @@ enum { RT_NOT_GIVEN = -1, RT_DTYPE_NONE = -2 };
 /* What is to be computed of a step beside its time. */
 enum rt_want { RT_WANT_MEMORY = 1, RT_WANT_ENERGY = 2 };
 
+enum { RT_MOST_SEQUENCE_GPUS = 256 };
+
 enum rt_layout { RT_LAYOUT_NCHW, RT_LAYOUT_NHWC, RT_LAYOUT_COUNT };
 extern const char *const rt_layouts[RT_LAYOUT_COUNT]; /* "nchw", "nhwc" */
 
@@ -43,7 +45,8 @@ struct rt_step {
     int mode;      /* enum rt_step_kind */
     int64_t batch; /* sequences or images of the step, over all GPUs; 0: not given, as of the numbers below */
     int64_t sequence;                          /* tokens of each */
-    int64_t image;                             /* side of images in pixels */
+    int64_t image, image_width;                /* sides of images in pixels; width 0: a square */
+    int64_t frames, denoising_steps;           /* diffusion pipelines: of videos; steps */
     int64_t context;                           /* decode: tokens cached already */
     double seconds;                            /* of sound, at 16 kHz */
     int64_t layers;                            /* of an operator graph that holds one layer */
@@ -75,6 +78,8 @@ enum rt_step_field {
     RT_STEP_BATCH,
     RT_STEP_SEQ,
     RT_STEP_IMAGE,
+    RT_STEP_FRAMES,
+    RT_STEP_STEPS,
     RT_STEP_CONTEXT,
     RT_STEP_SECONDS,
     RT_STEP_LAYERS,
@@ -95,6 +100,8 @@ enum rt_step_field {
     RT_STEP_MICROBATCHES,
     RT_STEP_EP,
     RT_STEP_ATTENTION_DP,
+    RT_STEP_ULYSSES,
+    RT_STEP_RING,
     RT_STEP_SCHEDULE,
     RT_STEP_SHARD,
     RT_STEP_FABRIC,
@@ -124,7 +131,8 @@ struct rt_settled_step {
     uint64_t assumed; /* 1 << enum rt_step_field: what nobody said */
 };
 
-/* Readers of texts (base/options.h): a dtype; a dtype or "none". */
+/* Readers of texts (base/options.h): "720x1280", height and width, or one side; a dtype; a dtype or "none". */
+int rt_read_image(const char *option, const char *text, void *value); /* of image and image_width, two int64_t */
 int rt_read_dtype(const char *option, const char *text, void *value);         /* of an int */
 int rt_read_dtype_or_none(const char *option, const char *text, void *value); /* of an int */
 

@@ -10,12 +10,12 @@
 #include <string.h>
 
 const char *const rt_step_field_names[RT_STEP_FIELDS] = {
-    "mode",         "batch",    "seq",          "image",    "context",  "seconds", "layers",
-    "lengths",      "contexts", "dtype",        "quant",    "kv_cache", "runtime", "optimizer",
-    "recompute",    "layout",   "fusion",       "autocast", "dp",       "tp",      "pp",
-    "microbatches", "ep",       "attention_dp", "schedule", "shard",    "fabric",  "link_gbs",
-    "no_overlap",   "host",     "host_us",      "server",   "input",    "result",  "overlap",
-    "power_limit",  "interval",
+    "mode",      "batch",        "seq",     "image",    "frames",  "steps",     "context",     "seconds",
+    "layers",    "lengths",      "contexts", "dtype",   "quant",   "kv_cache",  "runtime",     "optimizer",
+    "recompute", "layout",       "fusion",  "autocast", "dp",      "tp",        "pp",          "microbatches",
+    "ep",        "attention_dp", "ulysses", "ring",     "schedule", "shard",    "fabric",      "link_gbs",
+    "no_overlap", "host",        "host_us", "server",   "input",   "result",    "overlap",     "power_limit",
+    "interval",
 };
 
 const char *const rt_shard_kinds[RT_SHARD_COUNT] = {"none", "optimizer", "gradients", "parameters"};
@@ -28,6 +28,23 @@ int rt_read_dtype(const char *option, const char *text, void *value)
     if (status == RT_OK)
         *(int *)value = (int)dtype;
     return status;
+}
+
+int rt_read_image(const char *option, const char *text, void *value)
+{
+    int64_t side[2] = {0, 0};
+    const char *x = strchr(text, 'x');
+    size_t first = x != NULL ? (size_t)(x - text) : strlen(text);
+    bool read = rt_parse_integer(text, first, &side[0]) == 0 &&
+                (x == NULL || rt_parse_integer(x + 1, strlen(x + 1), &side[1]) == 0);
+    if (!read || side[0] < 1 || (x != NULL && side[1] < 1))
+        return rt_fail(RT_EUSAGE,
+                       "%s %.40s: must be a whole number from 1, or of diffusion pipelines height and width, 720x1280",
+                       option, text);
+    if (side[0] > RT_MOST_PIXELS || side[1] > RT_MOST_PIXELS)
+        return rt_fail(RT_EUSAGE, "%s %.40s: the side of an image has 1 to %d pixels", option, text, RT_MOST_PIXELS);
+    memcpy(value, side, sizeof side);
+    return RT_OK;
 }
 
 /* A dtype, or "none": the one that all else has. */
@@ -61,7 +78,9 @@ static const struct rt_option_value rows[RT_STEP_FIELDS] = {
     [RT_STEP_MODE] = CHOICE(mode, rt_steps),
     [RT_STEP_BATCH] = COUNT(batch),
     [RT_STEP_SEQ] = COUNT(sequence),
-    [RT_STEP_IMAGE] = COUNT(image),
+    [RT_STEP_IMAGE] = RT_OWN(struct rt_step, image, rt_read_image),
+    [RT_STEP_FRAMES] = RT_INTEGER(struct rt_step, frames, 1, RT_MOST_FRAMES),
+    [RT_STEP_STEPS] = RT_INTEGER(struct rt_step, denoising_steps, 1, RT_MOST_STEPS),
     [RT_STEP_CONTEXT] = COUNT(context),
     [RT_STEP_SECONDS] = RT_NUMBER(struct rt_step, seconds, 1e-3, RT_MOST_SECONDS),
     [RT_STEP_LAYERS] = GPUS(layers),
@@ -82,6 +101,8 @@ static const struct rt_option_value rows[RT_STEP_FIELDS] = {
     [RT_STEP_MICROBATCHES] = GPUS(parallel.microbatches),
     [RT_STEP_EP] = GPUS(parallel.expert),
     [RT_STEP_ATTENTION_DP] = GPUS(parallel.attention),
+    [RT_STEP_ULYSSES] = RT_INTEGER(struct rt_step, parallel.ulysses, 1, RT_MOST_SEQUENCE_GPUS),
+    [RT_STEP_RING] = RT_INTEGER(struct rt_step, parallel.ring, 1, RT_MOST_SEQUENCE_GPUS),
     [RT_STEP_SCHEDULE] = CHOICE(parallel.schedule, rt_pipeline_schedules),
     [RT_STEP_SHARD] = CHOICE(parallel.shard, rt_shard_kinds),
     [RT_STEP_FABRIC] = CHOICE(parallel.fabric, rt_fabrics),
@@ -138,7 +159,13 @@ static char *text_of(const struct rt_settled_step *settled, enum rt_step_field f
     case RT_STEP_CONTEXT:
         return rt_format("%" PRId64, step->context);
     case RT_STEP_IMAGE:
-        return rt_format("%" PRId64, step->image);
+        return step->image_width > 0 && step->image_width != step->image
+                   ? rt_format("%" PRId64 "x%" PRId64, step->image, step->image_width)
+                   : rt_format("%" PRId64, step->image);
+    case RT_STEP_FRAMES:
+        return rt_format("%" PRId64, step->frames);
+    case RT_STEP_STEPS:
+        return rt_format("%" PRId64, step->denoising_steps);
     default:
         return NULL;
     }

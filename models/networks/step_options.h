@@ -51,6 +51,10 @@
         {"layout", 0, "NAME", RT_CHOICE(type, member.layout, rt_layouts),                                    \
                                                                                                              \
          "images: how they are stored: nchw (default) or nhwc (channels last)"},                             \
+        {"steps", 0, "N", RT_INTEGER(type, member.denoising_steps, 1, RT_MOST_STEPS),                        \
+         "diffusion: denoising steps (default: the pipeline's)"},                                            \
+        {"frames", 0, "N", RT_INTEGER(type, member.frames, 1, RT_MOST_FRAMES),                               \
+         "diffusion: frames of a video (default: the pipeline's)"},                                          \
         {"seconds", 0, "S", RT_NUMBER(type, member.seconds, 1e-3, RT_MOST_SECONDS),                          \
          "speech: seconds of sound, at 16 kHz (default 10; Whisper hears a window, of 30, and no more)"},    \
         {"autocast", 0, NULL, RT_FLAG(type, member.autocast),                                                \
@@ -67,6 +71,10 @@
      "Tensor parallel: every layer on N GPUs"},                                                              \
         {"ep", 0, "N", RT_INTEGER(type, member.parallel.expert, 1, 65536),                                   \
          "serving: whole experts shared out over N of the --tp x --attention-dp GPUs"},                      \
+        {"ulysses", 0, "N", RT_INTEGER(type, member.parallel.ulysses, 1, RT_MOST_SEQUENCE_GPUS),             \
+         "diffusion: tokens of an image on N GPUs, exchanged for heads around attention"},                   \
+        {"ring", 0, "N", RT_INTEGER(type, member.parallel.ring, 1, RT_MOST_SEQUENCE_GPUS),                   \
+         "diffusion: tokens of an image on N (x --ulysses) GPUs, which pass keys and values round"},         \
     {                                                                                                        \
         "attention-dp", 0, "N", RT_INTEGER(type, member.parallel.attention, 1, 65536),                       \
             "serving: attention of N parts of the batch on GPUs of their own, experts over all of them"      \

@@ -1,6 +1,7 @@
 /* The zoo: models by name. Each is a config.json with "name", "aliases", "sources" and "notes" beside Hugging
  * Face's keys; the files in zoo/ are compiled in. Models of images are rows of vision/, and ids of the Hub
  * rows of zoo/hub.jsonl. */
+#include "models/networks/diffusion/diffusion.h"
 #include "models/networks/config.h"
 #include "models/networks/hub.h"
 #include "models/networks/model.h"
@@ -124,6 +125,8 @@ static void pass(struct search *search, const char *name)
 void rt_model_of_images(const struct rt_vision *vision, struct rt_model *out)
 {
     *out = (struct rt_model){.vision = vision, .dtype = -1};
+    if (vision->diffusion != NULL)
+        out->dtype = vision->diffusion->fp16 ? RT_FP16 : RT_BF16;
     snprintf(out->name, sizeof out->name, "%s", vision->name);
 }
 

@@ -41,6 +41,7 @@ static bool take_part(const char **at, struct rt_step *step)
     struct rt_parallelism *parallel = &step->parallel;
     return take(at, "dp", &parallel->data) || take(at, "tp", &parallel->tensor) ||
            take(at, "ep", &parallel->expert) || take(at, "adp", &parallel->attention) ||
+           take(at, "ulysses", &parallel->ulysses) || take(at, "ring", &parallel->ring) ||
            (take(at, "pp", &parallel->pipeline) && take(at, "_", &parallel->microbatches));
 }
 

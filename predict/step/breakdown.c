@@ -2,6 +2,7 @@
 #include "base/status.h"
 #include "predict/step/forecast.h"
 #include "predict/step/breakdown.h"
+#include "predict/step/timeline.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -72,4 +73,49 @@ size_t rt_forecast_heaviest(const struct rt_forecast *forecast, struct rt_foreca
     memcpy(out, all, count * sizeof *out);
     free(all);
     return count;
+}
+
+/* ---- parts of a diffusion pipeline ---- */
+
+struct parts {
+    const struct rt_forecast *forecast;
+    double *us, end_us;
+};
+
+/* Index of the part whose blocks are named so; RT_DIFFUSION_PARTS: none. */
+static int part_of(const struct rt_graph *graph, uint32_t node)
+{
+    const char *name = graph->blocks[graph->nodes[node].block].name;
+    int part = 0;
+    while (part < RT_DIFFUSION_PARTS && strncmp(name, rt_diffusion_parts[part], strlen(rt_diffusion_parts[part])) != 0)
+        part++;
+    return part;
+}
+
+static void visit_span(void *context, const struct rt_timeline_span *span)
+{
+    struct parts *parts = context;
+    if (span->launch == NULL)
+        return;
+    int part = part_of(parts->forecast->graph, span->launch->node);
+    double end_us = span->start_us + span->time_us;
+    if (part < RT_DIFFUSION_PARTS)
+        parts->us[part] += end_us - parts->end_us;
+    parts->end_us = end_us;
+}
+
+static void ignore_name(void *context, int64_t stage, enum rt_timeline_lane lane, const char *name)
+{
+    (void)context, (void)stage, (void)lane, (void)name;
+}
+
+bool rt_forecast_parts(const struct rt_forecast *forecast, const struct rt_predictor *predictor,
+                       double us[RT_DIFFUSION_PARTS])
+{
+    struct parts parts = {forecast, us, forecast->before_us};
+    memset(us, 0, RT_DIFFUSION_PARTS * sizeof *us);
+    if (forecast->graph->options.denoising_steps == 0)
+        return false;
+    rt_timeline_walk(forecast, predictor, visit_span, ignore_name, &parts);
+    return true;
 }

@@ -2,6 +2,7 @@
 #ifndef ROOFTILE_PREDICT_STEP_BREAKDOWN_H
 #define ROOFTILE_PREDICT_STEP_BREAKDOWN_H
 
+#include "models/networks/diffusion/diffusion.h"
 #include "predict/step/forecast.h"
 
 /* One row per op, over all its launches. */
@@ -16,6 +17,11 @@ struct rt_forecast_row {
 };
 /* Rows with the longest time first; `out` holds RT_OP_COUNT x RT_TIME_SOURCE_COUNT. Returns how many. */
 size_t rt_forecast_rows(const struct rt_forecast *forecast, struct rt_forecast_row *out);
+
+/* Time of each part of a diffusion pipeline (enum rt_diffusion_part), with what its kernels wait; their sum is
+ * that of the step on the GPU. False: the graph is of no pipeline. */
+bool rt_forecast_parts(const struct rt_forecast *forecast, const struct rt_predictor *predictor,
+                       double us[RT_DIFFUSION_PARTS]);
 
 struct rt_forecast_node {
     uint32_t node;

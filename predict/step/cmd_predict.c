@@ -47,15 +47,24 @@ static int read_values(const char *option, const char *text, void *value)
     return rt_numbers_read(option, text, 1, INT32_MAX, true, MOST_VALUES, value);
 }
 
+/* "1024,720x1280": height and width of each in one number, of 2^16 a height. */
+enum { HEIGHT = 1 << 16 };
 static int read_images(const char *option, const char *text, void *value)
 {
     struct rt_numbers *images = value;
-    int status = read_values(option, text, images);
-    for (size_t i = 0; status == RT_OK && i < images->count; i++)
-        if (images->value[i] > RT_MOST_PIXELS)
-            status = rt_fail(RT_EUSAGE, "%s %.0f: the side of an image has 1 to %d pixels", option,
-                             images->value[i], RT_MOST_PIXELS);
-    return status;
+    images->count = 0;
+    for (const char *at = text; at != NULL; at = strchr(at, ',') != NULL ? strchr(at, ',') + 1 : NULL) {
+        int64_t side[2];
+        char *one = rt_format("%.*s", (int)strcspn(at, ","), at);
+        int status = rt_read_image(option, one, side);
+        free(one);
+        if (status == RT_OK && images->count == MOST_VALUES)
+            status = rt_fail(RT_EUSAGE, "%s: gives more than %d sizes", option, MOST_VALUES);
+        if (status != RT_OK)
+            return status;
+        images->value[images->count++] = (double)(side[0] * HEIGHT + side[1]);
+    }
+    return RT_OK;
 }
 
 static const struct rt_option options[] = {
@@ -83,8 +92,9 @@ static const struct rt_option options[] = {
      "The largest batch that fits into the GPU's memory, in place of --batch"},
     {"seq", 's', "N[,N...]", RT_OWN(struct arguments, sequences, read_values),
      "Tokens of a sequence (default: the model's positions, at most 1024)"},
-    {"image", 0, "N[,N...]", RT_OWN(struct arguments, images, read_images),
-     "Models of images: their side in pixels (default: the model's own, mostly 224)"},
+    {"image", 0, "N[xW][,...]", RT_OWN(struct arguments, images, read_images),
+     "Models of images: their side in pixels, of diffusion pipelines height x width, too (default: the model's "
+     "own, mostly 224)"},
     {"context", 0, "N", RT_INTEGER(struct arguments, step.context, 1, INT32_MAX),
      "decode: tokens cached already (default: as --seq, with room for one more)"},
     RT_STEP_OPTIONS(struct arguments, step),
@@ -261,8 +271,13 @@ static struct rt_step case_of(const struct arguments *arguments, size_t i)
         step.batch = (int64_t)arguments->batches.value[i / each];
     if (arguments->sequences.count > 0)
         step.sequence = (int64_t)arguments->sequences.value[0];
-    if (sizes->count > 0)
-        *(sizes == &arguments->images ? &step.image : &step.sequence) = (int64_t)sizes->value[i % each];
+    int64_t size = sizes->count > 0 ? (int64_t)sizes->value[i % each] : 0;
+    if (sizes->count > 0 && sizes == &arguments->images) {
+        step.image = size / HEIGHT;
+        step.image_width = size % HEIGHT;
+    } else if (sizes->count > 0) {
+        step.sequence = size;
+    }
     return step;
 }
 

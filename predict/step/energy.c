@@ -49,7 +49,8 @@ static double gpus_of(const struct rt_forecast *forecast)
     const struct rt_graph_options *graph = &forecast->graph->options;
     const struct rt_parallelism *parallel = &forecast->options.parallel;
     int64_t attention = graph->attention_data_parallel > 1 ? graph->attention_data_parallel : 1;
-    return (double)(graph->tensor_parallel * attention * parallel->data * parallel->pipeline);
+    return (double)(graph->tensor_parallel * attention * parallel->data * parallel->pipeline *
+                    rt_parallelism_sequence(parallel));
 }
 
 void rt_power_profile_add(const struct rt_forecast *forecast, struct rt_power_profile *profile)

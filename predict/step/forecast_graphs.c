@@ -8,10 +8,14 @@
 #include "predict/step/step.h"
 #include "predict/step/uncertainty.h"
 #include "base/text.h"
+#include "datasets/op_sequence.h"
+#include "models/predictors/roofline/tiling.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+
+static const int64_t FEW_KEYS = 1024;
 
 /* --- the time of each launch: by the predictor, the roofline, bandwidth or the link --- */
 
@@ -98,6 +102,16 @@ static void time_move(const struct rt_forecast *forecast, struct rt_forecast_lau
     launch->time_us = known ? queries->time_us[answer] : launch->roofline_us;
 }
 
+/* By physics where the measured kernels are another's; of few keys no sooner than those. */
+static double flash2_us(const struct rt_forecast *forecast, const struct rt_forecast_launch *launch)
+{
+    const struct rt_call *call = &launch->kernel.call;
+    double us = rt_flash2_us((enum rt_op_id)call->op, (enum rt_dtype)call->dtype, call->dim, forecast->device);
+    if (isnan(us))
+        return launch->time_us;
+    return call->op == RT_OP_ATTENTION_CROSS && call->dim[RT_CROSS_KEYS] < FEW_KEYS ? fmax(us, launch->time_us) : us;
+}
+
 static int time_kernel(struct rt_forecast *forecast, struct rt_forecast_launch *launch,
                        const struct rt_forecast_queries *queries, const uint32_t *of_launch, bool roofline)
 {
@@ -108,6 +122,8 @@ static int time_kernel(struct rt_forecast *forecast, struct rt_forecast_launch *
     launch->roofline_us = rt_roofline_us(&query, forecast->device);
     launch->source = roofline || skip != RT_SKIP_NONE ? RT_TIME_ROOFLINE : RT_TIME_TRAINED;
     launch->time_us = skip == RT_SKIP_NONE ? queries->time_us[answer] : launch->roofline_us;
+    if (launch->kernel.flash2 && !roofline)
+        launch->time_us = flash2_us(forecast, launch);
     launch->time_us *= launch->kernel.multiple;
     launch->roofline_us *= launch->kernel.multiple;
     launch->ln_half_width = queries->ln_half_width[answer];

@@ -20,6 +20,11 @@ char *rt_prediction_gpu(const struct rt_prediction *prediction)
                      changes != NULL ? changes : "");
 }
 
+static int64_t width_of(const struct rt_graph_options *options)
+{
+    return options->image_width > 0 ? options->image_width : options->image;
+}
+
 char *rt_prediction_case(const struct rt_prediction *prediction)
 {
     const struct rt_graph_options *o = &prediction->graph.options;
@@ -27,7 +32,7 @@ char *rt_prediction_case(const struct rt_prediction *prediction)
     char *gpu = rt_prediction_gpu(prediction);
     rt_text_add(&words, "%s, batch %" PRId64, gpu, prediction->batch);
     if (rt_prediction_of_images(prediction))
-        rt_text_add(&words, ", %" PRId64 " x %" PRId64 " pixels", o->image, o->image);
+        rt_text_add(&words, ", %" PRId64 " x %" PRId64 " pixels", o->image, width_of(o));
     else if (o->step == RT_STEP_DECODE)
         rt_text_add(&words, ", %" PRId64 " cached tokens", o->context);
     else
@@ -137,7 +142,7 @@ static void add_title(struct rt_report *report, const struct rt_prediction *pred
     const struct rt_graph_options *o = &prediction->graph.options;
     const struct rt_parallelism *p = &prediction->forecast.options.parallel;
     int64_t attention = o->attention_data_parallel > 1 ? o->attention_data_parallel : 1;
-    int64_t gpus = p->data * p->pipeline * o->tensor_parallel * attention;
+    int64_t tokens = rt_parallelism_sequence(p), gpus = p->data * p->pipeline * o->tensor_parallel * attention * tokens;
     struct rt_text title = {0};
     rt_text_add(&title, "%s, %s", prediction->model, rt_steps[o->step]);
     if (o->groups != NULL) {
@@ -150,9 +155,13 @@ static void add_title(struct rt_report *report, const struct rt_prediction *pred
                     prediction->batch == 1 ? "" : " each");
     else if (rt_prediction_of_images(prediction))
         rt_text_add(&title, ", %" PRId64 " x %" PRId64 " x %" PRId64 " pixels%s", prediction->batch, o->image,
-                    o->image, o->channels_last ? ", channels last" : "");
+                    width_of(o), o->channels_last ? ", channels last" : "");
     else
         rt_text_add(&title, ", %" PRId64 " x %" PRId64 " tokens", prediction->batch, prediction->sequence);
+    if (o->frames > 0)
+        rt_text_add(&title, ", %" PRId64 " frames", o->frames);
+    if (o->denoising_steps > 0)
+        rt_text_add(&title, ", %" PRId64 " %s", o->denoising_steps, o->denoising_steps == 1 ? "step" : "steps");
     if (o->seconds > 0)
         rt_text_add(&title, " and %g s of sound", o->seconds);
     rt_text_add(&title, ", %s%s%s", rt_graph_dtype_words(&prediction->graph).text,
@@ -168,7 +177,10 @@ static void add_title(struct rt_report *report, const struct rt_prediction *pred
     char *gpu = rt_prediction_gpu(prediction);
     rt_text_add(&title, ", on %s", gpu);
     free(gpu);
-    if (gpus > 1)
+    if (tokens > 1)
+        rt_text_add(&title, " x %" PRId64 " (data %" PRId64 ", ulysses %" PRId64 ", ring %" PRId64 ")", gpus, p->data,
+                    p->ulysses > 1 ? p->ulysses : 1, p->ring > 1 ? p->ring : 1);
+    else if (gpus > 1)
         rt_text_add(&title, " x %" PRId64 " (data %" PRId64 ", tensor %" PRId64 ", pipeline %" PRId64 ")",
                     gpus, p->data, o->tensor_parallel, p->pipeline);
     if (p->microbatches > 1)
@@ -207,6 +219,9 @@ static void add_subject(struct rt_report *report, const struct rt_prediction *pr
         {"batch", json_integer(prediction->batch)},
         {"sequence", images ? json_null() : json_integer(prediction->sequence)},
         {"image", images ? json_integer(o->image) : json_null()},
+        {"image_width", images ? json_integer(width_of(o)) : json_null()},
+        {"frames", o->frames > 0 ? json_integer(o->frames) : json_null()},
+        {"steps", o->denoising_steps > 0 ? json_integer(o->denoising_steps) : json_null()},
         {"seconds", o->seconds > 0 ? json_real(o->seconds) : json_null()},
         {"layout", images ? json_string(o->channels_last ? "nhwc" : "nchw") : json_null()},
         {"autocast", json_boolean(o->autocast)},
@@ -225,6 +240,8 @@ static void add_subject(struct rt_report *report, const struct rt_prediction *pr
         {"parallel.data", json_integer(p->data)},
         {"parallel.shard", json_string(rt_shard_kinds[p->shard])},
         {"parallel.tensor", json_integer(o->tensor_parallel)},
+        {"parallel.ulysses", json_integer(p->ulysses > 1 ? p->ulysses : 1)},
+        {"parallel.ring", json_integer(p->ring > 1 ? p->ring : 1)},
         {"parallel.pipeline", json_integer(p->pipeline)},
         {"parallel.microbatches", json_integer(p->microbatches)},
         {"parallel.schedule", json_string(rt_pipeline_schedules[p->schedule])},
@@ -277,11 +294,11 @@ static void add_time(struct rt_report *report, const struct rt_prediction *predi
     bool phases = f->before_us + f->after_us > 0.5e-3 * f->total_us;
     bool links = f->communication_us > 0.5e-3 * f->total_us;
     char *interval = interval_words(f);
+    double rate = images ? rt_prediction_items_per_second(prediction) : rt_prediction_tokens_per_second(prediction);
     rt_report_add_fact(
-        report, "total_ms", rt_json_number(f->total_us / 1e3), "total", "%*.3f ms%s, %.0f %s/s",
+        report, "total_ms", rt_json_number(f->total_us / 1e3), "total", "%*.3f ms%s, %.*f %s/s",
         passes || links || waits || phases ? 9 : 0, f->total_us / 1e3, interval,
-        images ? rt_prediction_items_per_second(prediction) : rt_prediction_tokens_per_second(prediction),
-        images ? "images" : "tokens");
+        rate >= 10 ? 0 : rate >= 0.1 ? 2 : 5, rate, !images ? "tokens" : o->frames > 0 ? "videos" : "images");
     free(interval);
     add_part(report, "before_ms", f->before_us, "input copy", phases, " until its first kernel starts");
     add_part(report, "on_ms", f->on_us, "GPU", phases, "");
@@ -301,6 +318,22 @@ static void add_time(struct rt_report *report, const struct rt_prediction *predi
     rt_report_add_json(report, "images_per_s",
                        rt_json_number(images ? rt_prediction_items_per_second(prediction) : NAN));
     rt_report_add_json(report, "interval", interval_json(f));
+}
+
+/* Of a diffusion pipeline: text encoders, all denoising steps, decoder. */
+static void add_parts(struct rt_report *report, const struct rt_prediction *prediction)
+{
+    static const char *const labels[RT_DIFFUSION_PARTS] = {"text", "denoising", "decoding"},
+                      *const keys[RT_DIFFUSION_PARTS] = {"parts.text_ms", "parts.denoise_ms", "parts.decode_ms"};
+    const struct rt_forecast *f = &prediction->forecast;
+    double us[RT_DIFFUSION_PARTS], steps = (double)f->graph->options.denoising_steps;
+    if (!rt_forecast_parts(f, prediction->predictor, us))
+        return;
+    for (int part = 0; part < RT_DIFFUSION_PARTS; part++) {
+        char *words = part == RT_DIFFUSION_DENOISE ? rt_format(", %.3f ms a step", us[part] / steps / 1e3) : rt_strdup("");
+        add_part(report, keys[part], us[part], labels[part], true, words);
+        free(words);
+    }
 }
 
 /* What nobody said, and so is as usual. */
@@ -509,6 +542,7 @@ struct rt_report *rt_prediction_report(const struct rt_prediction *prediction, b
     add_subject(report, prediction);
     add_assumed(report, prediction);
     add_time(report, prediction);
+    add_parts(report, prediction);
     add_epoch(report, prediction);
     rt_prediction_add_energy(report, prediction);
     rt_prediction_add_electricity(report, prediction);

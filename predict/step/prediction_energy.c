@@ -72,7 +72,10 @@ void rt_prediction_add_energy(struct rt_report *report, const struct rt_predicti
     char *gpus = energy->gpus > 1 ? rt_format(" of %g GPUs", energy->gpus) : rt_strdup("");
     rt_report_add_fact(report, "energy.step_j", rt_json_number(joules), known ? "energy" : NULL,
                        "%.*f J a step%s%s, %.*f J a%s%s", decimals(joules), joules, gpus, range,
-                       decimals(each), each, rt_prediction_of_images(prediction) ? "n image" : " token",
+                       decimals(each), each,
+                       !rt_prediction_of_images(prediction)         ? " token"
+                       : prediction->graph.options.frames > 0 ? " video"
+                                                              : "n image",
                        fitted ? "" : "; by coefficients that were not fitted");
     free(range);
     range = interval_words(energy->low_watts, energy->high_watts, f->interval_level);

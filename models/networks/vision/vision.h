@@ -9,6 +9,7 @@
 
 #include "models/networks/graph.h"
 
+struct rt_diffusion;
 struct rt_vision {
     const char *name;    /* as torchvision has it, or timm */
     const char *aliases; /* other names, "a, b"; NULL: none */
@@ -19,6 +20,7 @@ struct rt_vision {
     void (*build)(const struct rt_vision *vision, struct rt_graph *graph);
     bool fixed_image; /* takes no other size */
     int64_t multiple; /* of which other sides than its own are: the patch; 0: any */
+    const struct rt_diffusion *diffusion; /* a pipeline that makes images; NULL: it reads them */
 };
 
 struct rt_vision_family {

@@ -424,6 +424,21 @@ void rt_tiling_attention(enum rt_op_id op, enum rt_dtype dtype, const int64_t *d
     *out = tiling;
 }
 
+static const double FLASH2_SHARE = 0.35; /* of the peak */
+
+double rt_flash2_us(enum rt_op_id op, enum rt_dtype dtype, const int64_t *dim, const struct rt_device *device)
+{
+    if (rt_design_of(device)->units != RT_MATRIX_WARP_GROUP || !(op == RT_OP_ATTENTION_ENCODER || op == RT_OP_ATTENTION_CROSS))
+        return NAN;
+    double head = (double)dim[RT_ENCODER_HEAD_DIM], padded = 32 * ceil(head / 32);
+    double flops = rt_ops[op].flops(dim) * padded / head;
+    double compute_us = 1e6 * flops / (FLASH2_SHARE * rt_device_peak_flops(device, RT_FAMILY_ATTENTION, dtype));
+    double blocks = (double)dim[RT_ATTENTION_BATCH] * (double)dim[RT_ENCODER_HEADS] * ceil((double)dim[RT_ATTENTION_TOKENS] / 128);
+    double waves = ceil(blocks / device->sms) * device->sms / blocks; /* the last one is not full */
+    double bytes = rt_ops[op].bytes(dim, rt_dtypes[dtype].bytes);
+    return rt_cycles_us(device, START_CYCLES) + fmax(compute_us * waves, 1e6 * bytes / (1e9 * device->bandwidth_gbs));
+}
+
 /* ---- experts ---- */
 
 /* Kernels of a layer: count and sort the routed tokens, quantise or permute them, multiply by gate and up,

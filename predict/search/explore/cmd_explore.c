@@ -75,7 +75,7 @@ static const struct rt_option options[] = {
      "Sequences or images of a step, over all GPUs"},
     {"seq", 's', "N", RT_INTEGER(struct arguments, step.sequence, 1, INT32_MAX),
      "Tokens of a sequence (default: the model's positions, at most 1024)"},
-    {"image", 0, "N", RT_INTEGER(struct arguments, step.image, 1, RT_MOST_PIXELS),
+    {"image", 0, "N[xW]", RT_OWN(struct arguments, step.image, rt_read_image),
      "Models of images: their side in pixels (default: the model's own)"},
     {"context", 0, "N", RT_INTEGER(struct arguments, step.context, 1, INT32_MAX),
      "decode: tokens cached already (default: as --seq)"},
