@@ -567,7 +567,7 @@ const struct rt_op rt_ops[RT_OP_COUNT] = {
         .flops = rt_sparse_flops, .bytes = rt_sparse_bytes, .kept = rt_sparse_kept},
     [RT_OP_INDEX_LOGITS] = {"index_logits", RT_FAMILY_LATENT, {SEQUENCES, "head_dim", "ratio", "kv_bits"},
         .flops = rt_index_flops, .bytes = rt_index_bytes, .kept = rt_index_kept},
-    [RT_OP_TOP_K] = {"top_k", RT_FAMILY_MEMORY, {"rows", "cols", "k"}, .flops = elements, .bytes = top_k_bytes},
+    [RT_OP_TOP_K] = {"top_k", RT_FAMILY_LATENT, {"rows", "cols", "k"}, .flops = elements, .bytes = top_k_bytes},
     [RT_OP_DELTA_RULE_CONTEXT] = {"delta_rule_context", RT_FAMILY_RECURRENT, DELTA,
         .flops = rt_delta_flops, .bytes = rt_delta_context_bytes},
     [RT_OP_DELTA_RULE_GENERATION] = {"delta_rule_generation", RT_FAMILY_RECURRENT, DELTA,

@@ -44,13 +44,16 @@ def of(**cells):
 
 # vLLM's collector times the whole forward pass of the layer, op by op from Python: 0.10 to 0.31 ms where the kernel alone takes 0.01. TensorRT-LLM
 # before 1.1 has no 8-bit latent cache: its rows of one take what those of bf16 do (median 1.000 of both tables on A100 and L40S).
-# FlashAttention 3 has none either: SGLang converts all of its cache first. The collector times top-k with equal scores, too, and writes 0 where
-# all is chosen. Two kernels: quantise, multiply.
+# FlashAttention 3 has none either: SGLang converts all of its cache first. The collector times top-k with equal scores, too, writes 0 where all is
+# chosen, and has two versions for some shapes. It times an indexer's kernel of prefills for one token, where servers run the paged one. Products
+# in fp8 are two kernels: quantise, multiply.
 MLA = (("latent attention with its products, launched from Python", of(framework="VLLM")),
        ("8-bit latent caches of TensorRT-LLM 1.0, which are bf16", of(framework="TRTLLM", version="1.0.0", kv_cache_dtype="fp8")),
        ("conversions of an 8-bit latent cache before attention", of(kernel_source="flash_attention", kv_cache_dtype="fp8")))
-TOP_K = (("top-k of equal scores", of(score_mode=("flat", "v1_flat", "v2_flat"))), ("top-k that chooses all", of(latency=0.0)))
+TOP_K = (("top-k of equal scores", of(score_mode=("flat", "v1_flat", "v2_flat"))), ("top-k that chooses all", of(latency=0.0)),
+         ("top-k in a second version", of(score_mode="v2_top_last")))
 LEFT_OUT = {"context_mla_perf": MLA, "generation_mla_perf": MLA, "glm5_topk_module_perf": TOP_K, "dsv4_csa_topk_calib_perf": TOP_K,
+            "glm5_mqa_logits_module_perf": (("one token's scores by the kernel of prefills", of(isl=1)),),
             "mla_bmm_perf": (("latent products in fp8 with their quantising", of(bmm_dtype="fp8")),)}
 # index_topk of the models' config.json.
 CHOSEN = (("DeepSeek-V4-Pro", 1024), ("DeepSeek-V4-Flash", 512), ("GLM-5", 2048))
@@ -66,6 +69,13 @@ def absorbed(table):
     return replaced(table, "op_name", compute.if_else(which, "mla_context_absorbed", table["op_name"]))
 
 
+def one_sequence(table):
+    """vLLM's collector makes one sequence of the tokens of all."""
+    vllm, tokens = of(framework="VLLM")(table), compute.multiply(table["batch_size"], table["isl"])
+    table = replaced(table, "isl", compute.if_else(vllm, tokens, table["isl"]))
+    return replaced(table, "batch_size", compute.if_else(vllm, 1, table["batch_size"]))
+
+
 def top_k(table):
     """A row of scores for each token, over what stands for its sequence."""
     keys = compute.divide(compute.add(table["step"], table["isl"]), table["compress_ratio"])
@@ -77,7 +87,7 @@ def top_k(table):
     return table.drop_columns(["batch_size", "isl", "step", "num_heads", "tp_size"])
 
 
-CHANGED = {"context_mla_perf": absorbed, "glm5_topk_module_perf": top_k, "dsv4_csa_topk_calib_perf": top_k}
+CHANGED = {"context_mla_perf": absorbed, "dsv4_paged_mqa_logits_module_perf": one_sequence, "glm5_topk_module_perf": top_k, "dsv4_csa_topk_calib_perf": top_k}
 
 
 def converters(folder):

@@ -151,6 +151,34 @@ static double attention_packed(const struct rt_tiled_call *l)
 {
     return l->attention.packed;
 }
+static double latent_absorbed(const struct rt_tiled_call *l)
+{
+    return l->attention.packed && rt_call_family(&l->query->call) == RT_FAMILY_LATENT;
+}
+static double is_op(const struct rt_tiled_call *l, enum rt_op_id op)
+{
+    return l->query->call.op == op;
+}
+static double latent_sparse(const struct rt_tiled_call *l)
+{
+    return is_op(l, RT_OP_SPARSE_ATTENTION) && !l->attention.packed;
+}
+static double latent_logits(const struct rt_tiled_call *l)
+{
+    return is_op(l, RT_OP_INDEX_LOGITS);
+}
+static double latent_top_k(const struct rt_tiled_call *l)
+{
+    return is_op(l, RT_OP_TOP_K);
+}
+static double latent_triton(const struct rt_tiled_call *l)
+{
+    return l->attention.triton;
+}
+static double latent_paged(const struct rt_tiled_call *l)
+{
+    return l->attention.paged;
+}
 static double experts_log2_rows(const struct rt_tiled_call *l)
 {
     return log2(l->experts.rows);
@@ -395,6 +423,12 @@ const struct rt_feature rt_features[] = {
     {"attention_log2_padding", "FLOPs of whole tiles over FLOPs", attention_log2_padding, RT_OF_CALL},
     {"attention_split", "1 where keys may be split over blocks", attention_split, RT_OF_CALL},
     {"attention_packed", "1 where heads that share keys share blocks", attention_packed, RT_OF_CALL},
+    {"latent_absorbed", "1 where heads share latent keys", latent_absorbed, RT_OF_CALL},
+    {"latent_sparse", "1 where each token has keys of its own", latent_sparse, RT_OF_CALL},
+    {"latent_logits", "1 for an indexer's scores", latent_logits, RT_OF_CALL},
+    {"latent_paged", "1 where each token is scored by itself", latent_paged, RT_OF_CALL},
+    {"latent_top_k", "1 for top-k", latent_top_k, RT_OF_CALL},
+    {"latent_triton", "1 where Triton multiplies", latent_triton, RT_OF_CALL},
     {"experts_log2_rows", "rows of an expert that has any", experts_log2_rows, RT_OF_CALL},
     {"experts_even", "1 where experts get as many tokens each", experts_even, RT_OF_CALL},
     {"experts_log2_busiest", "rows of the busiest GPU over their mean", experts_log2_busiest, RT_OF_CALL},

@@ -28,6 +28,11 @@
     "dim_cached dim_heads dim_kv_heads dim_head_dim dim_window attention_narrow attention_split "            \
     "attention_xqa attention_tensorrt attention_sglang attention_packed attention_log2_blocks "               \
     "attention_log2_tiles attention_log2_padding"
+#define LATENT_FEATURES                                                                                      \
+    "log2_intensity log2_flops log2_bytes dim_batch dim_tokens dim_cached dim_heads attention_generation "   \
+    "attention_narrow attention_split attention_tensorrt attention_sglang attention_log2_blocks "            \
+    "attention_log2_tiles attention_log2_padding latent_absorbed latent_sparse latent_logits latent_paged "  \
+    "latent_top_k latent_triton"
 #define EXPERTS_FEATURES                                                                                     \
     "log2_intensity log2_flops experts_log2_rows experts_even experts_log2_busiest experts_touched "         \
     "experts_weight_share experts_ln_gathered experts_log2_padding experts_log2_blocks dim_ep dim_tp "       \
@@ -73,6 +78,8 @@ const struct rt_recipe rt_recipes[] = {
              12),
     ROOFTILE_BY("times", RT_TILE_TILING, RT_FAMILY_ATTENTION, RT_UNITS_ANY, ATTENTION_FEATURES, 64, 0.05,
                 13500, 0, 12),
+    ROOFTILE_BY("times", RT_TILE_TILING, RT_FAMILY_LATENT, RT_UNITS_ANY, LATENT_FEATURES, 64, 0.05, 13500, 0,
+                12),
     ROOFTILE_BY("times", RT_TILE_TILING, RT_FAMILY_MOE, RT_UNITS_ANY, EXPERTS_FEATURES, 64, 0.05, 13500, 0,
                 12),
     ROOFTILE(RT_FAMILY_LAYERNORM, RT_UNITS_VECTOR, "log2_bytes row_fill log2_cols", 32, 0, 3500, 20, 12),
@@ -91,6 +98,7 @@ const struct rt_recipe rt_recipes[] = {
     LINEAR(RT_FAMILY_LAYERNORM),
     LINEAR(RT_FAMILY_ATTENTION),
     LINEAR(RT_FAMILY_MOE),
+    LINEAR(RT_FAMILY_LATENT),
     WAVE_SCALING(RT_FAMILY_LINEAR),
     WAVE_SCALING(RT_FAMILY_BMM),
     WAVE_SCALING(RT_FAMILY_CONV),
@@ -99,6 +107,7 @@ const struct rt_recipe rt_recipes[] = {
     WAVE_SCALING(RT_FAMILY_LAYERNORM),
     WAVE_SCALING(RT_FAMILY_ATTENTION),
     WAVE_SCALING(RT_FAMILY_MOE),
+    WAVE_SCALING(RT_FAMILY_LATENT),
     LINKS(RT_FAMILY_COLLECTIVE),
 };
 const size_t rt_recipe_count = RT_COUNT(rt_recipes);

@@ -246,10 +246,13 @@ bool rt_tiled_call_init_tiling(struct rt_tiled_call *launch, const struct rt_que
         return false;
     enum rt_family family = rt_call_family(&query->call);
     const struct rt_tiling_time *fused =
-        family == RT_FAMILY_ATTENTION ? &launch->attention.fused : &launch->experts.fused;
+        rt_families[family].attention ? &launch->attention.fused : &launch->experts.fused;
     if (family == RT_FAMILY_ATTENTION)
         rt_tiling_attention(query->call.op, query->call.dtype, query->call.dim, query->server, device,
                             &launch->attention);
+    else if (family == RT_FAMILY_LATENT)
+        rt_tiling_latent(query->call.op, query->call.dtype, query->call.dim, query->server, device,
+                         &launch->attention);
     else if (family == RT_FAMILY_MOE)
         rt_tiling_experts(query->call.dtype, query->call.dim, query->server, device, &launch->experts);
     else

@@ -273,12 +273,13 @@ static double bandwidth(const struct rt_device *device, double held, double *hit
     return sustains * (1 - *hit) + fmax(sustains, l2) * *hit;
 }
 
-static void add_memory(const struct rt_device *device, double bytes, double held, struct rt_tiling_time *time)
+void rt_tiling_add_memory(const struct rt_device *device, double bytes, double held,
+                          struct rt_tiling_time *time)
 {
     time->memory_us += 1e6 * bytes / bandwidth(device, held, &time->l2_hit);
 }
 
-static void set_time(struct rt_tiling_time *time)
+void rt_tiling_set_time(struct rt_tiling_time *time)
 {
     time->time_us = time->start_us + time->blocks_us + fmax(time->compute_us, time->memory_us);
 }
@@ -419,8 +420,8 @@ void rt_tiling_attention(enum rt_op_id op, enum rt_dtype dtype, const int64_t *d
     tiling.fused.start_us = rt_cycles_us(device, START_CYCLES);
     tiling.fused.blocks_us = tiling.block_us * tiling.waves;
     double bytes = rt_ops[op].bytes(dim, a.width);
-    add_memory(device, bytes, bytes, &tiling.fused);
-    set_time(&tiling.fused);
+    rt_tiling_add_memory(device, bytes, bytes, &tiling.fused);
+    rt_tiling_set_time(&tiling.fused);
     *out = tiling;
 }
 
@@ -525,8 +526,8 @@ void rt_tiling_experts(enum rt_dtype dtype, const int64_t *dim, enum rt_server_p
         rt_cycles_us(device, (tiling.fused_kernels ? FUSED_LAUNCHES : LAUNCHES) * LAUNCH_CYCLES);
     /* Weights come again in the next run, rows in the next kernel. */
     double array = row_bytes / row * wide * fmax(hidden, 2 * inter);
-    add_memory(device, weights, weights + row_bytes / 2, &tiling.fused);
-    add_memory(device, bytes - weights, array, &tiling.fused);
-    set_time(&tiling.fused);
+    rt_tiling_add_memory(device, weights, weights + row_bytes / 2, &tiling.fused);
+    rt_tiling_add_memory(device, bytes - weights, array, &tiling.fused);
+    rt_tiling_set_time(&tiling.fused);
     *out = tiling;
 }

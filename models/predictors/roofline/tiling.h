@@ -112,6 +112,11 @@ struct rt_tiling_time {
     double l2_hit;  /* share of the traffic that the L2 serves, 0..1 */
 };
 
+/* Adds bytes to memory_us; `held`: bytes between two uses of the same ones. Sums up. */
+void rt_tiling_add_memory(const struct rt_device *device, double bytes, double held,
+                          struct rt_tiling_time *time);
+void rt_tiling_set_time(struct rt_tiling_time *time);
+
 struct rt_attention_tiling {
     struct rt_tiling_time fused;
     bool packed;     /* query heads that share keys share a block's rows */
@@ -122,6 +127,8 @@ struct rt_attention_tiling {
     bool xqa;      /* while decoding: TensorRT-LLM's kernels for shared keys */
     bool tensorrt; /* TensorRT-LLM's other kernels */
     bool sglang;   /* SGLang's, where it has not those */
+    bool triton;   /* of latent attention: compiled from Python, not made for this GPU */
+    bool paged;    /* of logits: each token by itself */
     double rows;   /* of queries that share their keys, for each of `heads` */
     double heads;  /* of the batch: batch x heads, or x kv_heads where they are packed */
     double tile_rows, tile_keys;
@@ -151,6 +158,11 @@ struct rt_experts_tiling {
 void rt_tiling_attention(enum rt_op_id op, enum rt_dtype dtype, const int64_t *dim,
                          enum rt_server_project server, const struct rt_device *device,
                          struct rt_attention_tiling *out);
+
+/* `dim` of an op of RT_FAMILY_LATENT. */
+void rt_tiling_latent(enum rt_op_id op, enum rt_dtype dtype, const int64_t *dim,
+                      enum rt_server_project server, const struct rt_device *device,
+                      struct rt_attention_tiling *out);
 
 /* `dim` of moe. */
 void rt_tiling_experts(enum rt_dtype dtype, const int64_t *dim, enum rt_server_project server,

@@ -88,7 +88,7 @@ static void draw_shares(struct rt_device *base, struct rt_device *raised)
 /* Families that networks forecast. */
 static bool is_drawn(enum rt_family family)
 {
-    return rt_family_vector(family) || rt_families[family].product || family == RT_FAMILY_ATTENTION ||
+    return rt_family_vector(family) || rt_families[family].product || rt_families[family].attention ||
            family == RT_FAMILY_MOE || family == RT_FAMILY_CONV;
 }
 
@@ -120,6 +120,23 @@ static void random_attention(struct rt_call *call)
         for (int d = call->op == RT_OP_ATTENTION_CROSS ? 5 : 4; d < RT_MAX_DIMS; d++)
             call->dim[d] = -1;
     }
+}
+
+/* Latent attention, to all keys or chosen ones, as they are or compressed; indexers and top-k. */
+static void random_latent(struct rt_call *call)
+{
+    static const int64_t ratios[] = {1, 4, 128}, bits[] = {0, 8};
+    int64_t batch = size(64), tokens = coin() ? 1 : size(8192), cached = coin() ? 0 : size(131072),
+            heads = size(128), ratio = ratios[rt_random_below(&dice, RT_COUNT(ratios))],
+            kv_bits = bits[rt_random_below(&dice, RT_COUNT(bits))];
+    const int64_t dims[][12] = {{batch, tokens, cached, heads, 192, 128, kv_bits},
+                                {batch, tokens, cached, heads, 512, 64, kv_bits},
+                                {batch, tokens, cached, heads, 1, 576, 512, coin() ? 0 : 2048, ratio,
+                                 coin() ? 0 : 128, coin(), kv_bits},
+                                {batch, tokens, cached, heads, 128, ratio, kv_bits},
+                                {size(65536), size(131072), size(2048)}};
+    enum { FIRST = RT_OP_MLA_CONTEXT };
+    memcpy(call->dim, dims[call->op - FIRST], (size_t)rt_op_ndims(call->op) * sizeof *call->dim);
 }
 
 static void random_experts(struct rt_call *call)
@@ -163,6 +180,8 @@ static void random_call(struct rt_call *call)
             call->dim[d] = size(16384);
         if (rt_ops[op].family == RT_FAMILY_ATTENTION)
             random_attention(call);
+        else if (rt_ops[op].family == RT_FAMILY_LATENT)
+            random_latent(call);
         else if (rt_ops[op].family == RT_FAMILY_MOE)
             random_experts(call);
         else if (rt_ops[op].family == RT_FAMILY_CONV)

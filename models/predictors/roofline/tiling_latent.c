@@ -1,0 +1,264 @@
+/*
+ * Tiling of latent and sparse attention, of the indexers that choose for it and of top-k. See tiling.h. Which
+ * kernels servers run, by their sources of mid-2026 (vLLM 0.24, SGLang 0.5.14, TensorRT-LLM 1.3), FlashMLA
+ * and DeepGEMM.
+ */
+#include "models/predictors/roofline/tiling.h"
+#include "base/status.h"
+
+#include <math.h>
+
+/* Rows of queries and keys of a tile of FlashMLA and of TensorRT-LLM's kernels; DeepGEMM's of logits has 128
+ * rows over a prefill and 256 keys. Triton's have 16 rows. */
+static const double LATENT_ROWS = 64, LATENT_KEYS = 64, LOGITS_ROWS = 128, LOGITS_KEYS = 256,
+                    TRITON_ROWS = 16;
+/* Triton splits the keys of a sequence into no more parts. */
+static const double TRITON_SPLITS = 16;
+/* Cycles of a block of latent attention beside its products: 1,024 sequences of two keys take 5 to 6 us a
+ * wave on H100 and B200. */
+static const double LATENT_BLOCK_CYCLES = 9000, LOGITS_BLOCK_CYCLES = 2000;
+/* Cycles until the first block computes and after the last: 9 to 15 us of attention, 3 to 4 of logits. */
+static const double LATENT_START_CYCLES = 18e3, LOGITS_START_CYCLES = 7000;
+/* A thread block of top-k reads 1,024 scores of a row at a time, once to count and once to choose, and has
+ * got them after so many cycles. */
+static const double TOP_K_THREADS = 1024, TOP_K_PASSES = 2, TOP_K_CYCLES = 500;
+
+/* How the keys of a block's queries become the work of blocks. */
+enum cut {
+    CUT_NONE,  /* a block walks along all of them */
+    CUT_SPLIT, /* split as far as multiprocessors are idle */
+    CUT_EVEN   /* a scheduler gives all multiprocessors as many tiles */
+};
+
+/* A kernel as blocks over tiles of keys, all of one design. */
+struct work {
+    enum cut cut;
+    double blocks;         /* before keys are split */
+    double tiles, longest; /* of keys: the mean over blocks, and the longest block's */
+    double tile_flops;     /* with padding */
+    double tile_bytes;     /* that a block reads for it */
+    double bytes;          /* of the whole from memory */
+    double start_us, block_us;
+    double most_splits;
+};
+
+static enum rt_matrix_units units_of(const struct rt_device *device)
+{
+    return rt_design_of(device)->units;
+}
+
+/* Tiles that blocks of `rows` of the tokens x heads queries of a sequence see under a causal mask, where an
+ * entry stands for `ratio` tokens: the mean over blocks, exactly up to the rounding of the last tile. */
+static void count_causal(double tokens, double cached, double ratio, double blocks, double tile,
+                         struct work *work)
+{
+    double span = tokens / blocks, most = 64, step = fmax(1, blocks / most), sum = 0, looked = 0;
+    for (double i = 0; i < blocks; i += step) {
+        double last = cached + fmin(tokens, ceil((floor(i) + 1) * span));
+        sum += fmax(1, ceil(last / ratio / tile));
+        looked++;
+    }
+    work->tiles = sum / looked;
+    work->longest = fmax(1, ceil((cached + tokens) / ratio / tile));
+}
+
+static double wide_or(int64_t bits, double width)
+{
+    return bits > 0 ? (double)bits / 8 : width;
+}
+
+/* A prefill whose keys and values are made for all heads: FlashAttention's tiles of 128 rows. */
+static void tile_prefill(enum rt_dtype dtype, const int64_t *d, struct work *work)
+{
+    const double rows = 128, keys = 64;
+    double width = rt_dtypes[dtype].bytes, tokens = (double)d[RT_ATTENTION_TOKENS],
+           columns = (double)d[RT_MLA_HEAD_DIM] + (double)d[RT_MLA_VALUE_DIM],
+           row_blocks = ceil(tokens / rows);
+    work->blocks = (double)d[RT_ATTENTION_BATCH] * (double)d[RT_ATTENTION_HEADS] * row_blocks;
+    count_causal(tokens, (double)d[RT_ATTENTION_CACHED], 1, row_blocks, keys, work);
+    work->tile_flops = 2 * rows * keys * columns;
+    work->tile_bytes = keys * columns * wide_or(d[RT_MLA_KV_BITS], width);
+    work->bytes = rt_mla_context_bytes(d, width);
+}
+
+/* What latent attention and attention to chosen keys have in common. */
+struct keys {
+    double batch, tokens, cached, heads, kv_heads, head_dim, value_dim, chosen, ratio, window;
+    double width, key_bytes; /* of an element; of a key and its value */
+    bool narrow;             /* keys of fewer bits than queries */
+};
+
+static struct keys keys_of(enum rt_op_id op, enum rt_dtype dtype, const int64_t *d)
+{
+    double width = rt_dtypes[dtype].bytes;
+    struct keys k = {.batch = (double)d[RT_ATTENTION_BATCH],
+                     .tokens = (double)d[RT_ATTENTION_TOKENS],
+                     .cached = (double)d[RT_ATTENTION_CACHED],
+                     .heads = (double)d[RT_ATTENTION_HEADS],
+                     .kv_heads = 1,
+                     .ratio = 1,
+                     .width = width};
+    if (op == RT_OP_MLA_GENERATION) {
+        k.value_dim = (double)d[RT_MLA_LATENT_DIM];
+        k.head_dim = k.value_dim + (double)d[RT_MLA_ROPE_DIM];
+        k.key_bytes = k.head_dim * wide_or(d[RT_MLA_KV_BITS], width);
+        k.narrow = k.key_bytes < k.head_dim * width;
+        return k;
+    }
+    bool latent = d[RT_SPARSE_LATENT] != 0;
+    k.kv_heads = (double)d[RT_SPARSE_KV_HEADS];
+    k.head_dim = (double)d[RT_SPARSE_HEAD_DIM];
+    k.value_dim = (double)d[RT_SPARSE_VALUE_DIM];
+    k.chosen = (double)d[RT_SPARSE_CHOSEN];
+    k.ratio = (double)d[RT_SPARSE_RATIO];
+    k.window = (double)d[RT_SPARSE_WINDOW];
+    double bytes = wide_or(d[RT_SPARSE_KV_BITS], width);
+    k.narrow = bytes < width;
+    k.key_bytes = bytes * (k.head_dim + (latent ? 0 : k.value_dim));
+    return k;
+}
+
+/* All queries of a sequence over the same keys: the heads that share a key are rows of one tile. */
+static void tile_shared(const struct keys *k, enum rt_server_project server, const struct rt_device *device,
+                        struct rt_attention_tiling *out, struct work *work)
+{
+    enum rt_matrix_units units = units_of(device);
+    bool warp = units != RT_MATRIX_WARP_GROUP && units != RT_MATRIX_TENSOR_MEMORY;
+    out->triton = warp && server != RT_SERVER_TENSORRT;
+    double rows = k->tokens * k->heads / k->kv_heads, tile = out->triton ? TRITON_ROWS : LATENT_ROWS;
+    double row_blocks = ceil(rows / tile);
+    work->cut = out->triton ? CUT_SPLIT : warp ? CUT_NONE : CUT_EVEN;
+    work->most_splits = out->triton ? TRITON_SPLITS : INFINITY;
+    work->blocks = k->batch * k->kv_heads * row_blocks;
+    count_causal(k->tokens, k->cached, 1, row_blocks, LATENT_KEYS, work);
+    work->tile_flops = 2 * tile * LATENT_KEYS * (k->head_dim + k->value_dim);
+    work->tile_bytes = LATENT_KEYS * k->key_bytes;
+    work->bytes = k->batch * (k->width * k->tokens * k->heads * (k->head_dim + k->value_dim) +
+                              k->kv_heads * (k->cached + k->tokens) * k->key_bytes);
+}
+
+/* Every query token over keys of its own: a block has its heads alone, 64 at least, 128 on sm_100 where the
+ * keys are not in a narrow cache (FlashMLA's flash_mla_sparse_fwd; SGLang pads them). Lists of chosen keys
+ * are of full length, whatever is chosen. A cache is read by the kernel that decodes, whose scheduler evens
+ * out. */
+static void tile_chosen(const struct keys *k, const struct rt_device *device, struct work *work)
+{
+    bool prefills = k->chosen > 0 && !k->narrow;
+    double all = k->cached + k->tokens, group = k->heads / k->kv_heads,
+           least = prefills && units_of(device) == RT_MATRIX_TENSOR_MEMORY ? 2 : 1,
+           row_blocks = fmax(least, ceil(group / LATENT_ROWS));
+    double window_tiles = k->window > 0 ? ceil(fmin(k->window, all) / LATENT_KEYS) : 0;
+    work->cut = prefills ? CUT_NONE : CUT_EVEN;
+    work->blocks = k->batch * k->kv_heads * k->tokens * row_blocks;
+    if (k->chosen > 0)
+        work->tiles = work->longest = ceil(k->chosen / LATENT_KEYS);
+    else
+        count_causal(k->tokens, k->cached, k->ratio, k->tokens, LATENT_KEYS, work);
+    work->tiles += window_tiles;
+    work->longest += window_tiles;
+    work->tile_flops = 2 * LATENT_ROWS * LATENT_KEYS * (k->head_dim + k->value_dim);
+    work->tile_bytes = LATENT_KEYS * k->key_bytes;
+    double entries = all / k->ratio, read = k->chosen > 0 ? fmin(entries, k->tokens * k->chosen) : entries;
+    read += k->window > 0 ? fmin(all, k->window + k->tokens - 1) : 0;
+    work->bytes = k->batch * (k->width * k->tokens * k->heads * (k->head_dim + k->value_dim) +
+                              k->kv_heads * read * k->key_bytes);
+}
+
+/* DeepGEMM's fp8_mqa_logits: a block has the heads of as many tokens as make 128 rows and walks along their
+ * keys. Decoding, and for compressed keys always, fp8_paged_mqa_logits: each token by itself, its keys dealt
+ * out evenly. */
+static void tile_logits(enum rt_dtype dtype, const int64_t *d, struct rt_attention_tiling *out,
+                        struct work *work)
+{
+    double tokens = (double)d[RT_ATTENTION_TOKENS], heads = (double)d[RT_ATTENTION_HEADS],
+           dim = (double)d[RT_INDEX_HEAD_DIM], width = rt_dtypes[dtype].bytes;
+    out->paged = tokens == 1 || d[RT_INDEX_RATIO] > 1;
+    double rows = out->paged ? fmax(LATENT_ROWS, heads) : LOGITS_ROWS;
+    double row_blocks = out->paged ? tokens : ceil(tokens * heads / rows);
+    work->cut = out->paged ? CUT_EVEN : CUT_NONE;
+    work->blocks = (double)d[RT_ATTENTION_BATCH] * row_blocks;
+    count_causal(tokens, (double)d[RT_ATTENTION_CACHED], (double)d[RT_INDEX_RATIO], row_blocks, LOGITS_KEYS,
+                 work);
+    work->tile_flops = 2 * rows * LOGITS_KEYS * dim;
+    work->tile_bytes = LOGITS_KEYS * (dim * wide_or(d[RT_INDEX_KV_BITS], width) + 4);
+    work->bytes = rt_index_bytes(d, width);
+}
+
+/* Blocks in waves, or evenly. A tile takes its products, or as long as its keys come. */
+static void time_work(const struct work *work, const struct rt_rates *rates, const struct rt_device *device,
+                      struct rt_attention_tiling *out)
+{
+    double sms = device->sms,
+           tile_us = fmax(rt_wave_us(rates, work->tile_flops), rt_stream_us(device, work->tile_bytes));
+    double all = work->blocks * work->tiles, mean = work->tiles;
+    out->split = work->cut != CUT_NONE;
+    out->splits = 1;
+    if (work->cut == CUT_SPLIT && work->blocks < 0.8 * sms)
+        out->splits = fmax(1, fmin(floor(sms / work->blocks), fmin(work->most_splits, work->longest)));
+    if (work->cut == CUT_EVEN)
+        out->splits = fmax(1, fmin(sms / work->blocks, work->longest));
+    mean = out->splits > 1 ? ceil(mean / out->splits) : mean;
+    out->longest = work->longest;
+    out->tiles = ceil(work->longest / out->splits);
+    out->blocks = work->blocks * out->splits;
+    out->waves = ceil(out->blocks / sms);
+    double walked = work->cut == CUT_EVEN ? fmax(1, all / sms) : fmax(out->tiles, mean * out->waves);
+    out->fused.compute_us = fmax(1e6 * all * work->tile_flops / rates->sustained_flops, walked * tile_us);
+    out->fused.start_us = work->start_us;
+    out->fused.blocks_us = work->block_us * (work->cut == CUT_EVEN ? fmax(1, out->blocks / sms) : out->waves);
+    rt_tiling_add_memory(device, work->bytes, work->bytes, &out->fused);
+    rt_tiling_set_time(&out->fused);
+}
+
+/* A thread block a row. */
+static void tile_top_k(enum rt_dtype dtype, const int64_t *dim, const struct rt_device *device,
+                       struct rt_attention_tiling *out)
+{
+    double rows = (double)dim[0], steps = TOP_K_PASSES * ceil((double)dim[1] / TOP_K_THREADS);
+    out->blocks = rows;
+    out->splits = out->padding = 1;
+    out->longest = out->tiles = steps;
+    out->waves = fmax(1, rows / device->sms);
+    out->fused.compute_us = out->waves * steps * rt_cycles_us(device, TOP_K_CYCLES);
+    out->fused.start_us = rt_cycles_us(device, LOGITS_START_CYCLES);
+    double bytes = rt_ops[RT_OP_TOP_K].bytes(dim, rt_dtypes[dtype].bytes);
+    rt_tiling_add_memory(device, bytes, bytes, &out->fused);
+    rt_tiling_set_time(&out->fused);
+}
+
+void rt_tiling_latent(enum rt_op_id op, enum rt_dtype dtype, const int64_t *dim,
+                      enum rt_server_project server, const struct rt_device *device,
+                      struct rt_attention_tiling *out)
+{
+    struct rt_attention_tiling tiling = {0};
+    struct rt_rates rates = rt_rates_of(device, RT_FAMILY_LATENT, dtype);
+    bool logits = op == RT_OP_INDEX_LOGITS;
+    struct work work = {.most_splits = INFINITY,
+                        .start_us = rt_cycles_us(device, logits ? LOGITS_START_CYCLES : LATENT_START_CYCLES),
+                        .block_us = rt_cycles_us(device, logits ? LOGITS_BLOCK_CYCLES : LATENT_BLOCK_CYCLES)};
+    tiling.tensorrt = server == RT_SERVER_TENSORRT;
+    tiling.sglang = server == RT_SERVER_SGLANG;
+    if (op == RT_OP_TOP_K) {
+        tile_top_k(dtype, dim, device, &tiling);
+        *out = tiling;
+        return;
+    }
+    if (op == RT_OP_MLA_CONTEXT) {
+        tile_prefill(dtype, dim, &work);
+        tiling.narrow = wide_or(dim[RT_MLA_KV_BITS], rt_dtypes[dtype].bytes) < rt_dtypes[dtype].bytes;
+    } else if (logits) {
+        tile_logits(dtype, dim, &tiling, &work);
+    } else {
+        struct keys keys = keys_of(op, dtype, dim);
+        tiling.narrow = keys.narrow;
+        tiling.packed = keys.chosen == 0 && keys.ratio == 1;
+        tiling.decodes = keys.tokens == 1;
+        if (tiling.packed)
+            tile_shared(&keys, server, device, &tiling, &work);
+        else
+            tile_chosen(&keys, device, &work);
+    }
+    tiling.padding = work.blocks * work.tiles * work.tile_flops / rt_ops[op].flops(dim);
+    time_work(&work, &rates, device, &tiling);
+    *out = tiling;
+}
