@@ -87,7 +87,8 @@ def top_k(table):
     return table.drop_columns(["batch_size", "isl", "step", "num_heads", "tp_size"])
 
 
-CHANGED = {"context_mla_perf": absorbed, "dsv4_paged_mqa_logits_module_perf": one_sequence, "glm5_topk_module_perf": top_k, "dsv4_csa_topk_calib_perf": top_k}
+CHANGED = {"context_mla_perf": absorbed, "dsv4_paged_mqa_logits_module_perf": one_sequence, "glm5_topk_module_perf": top_k,
+           "dsv4_csa_topk_calib_perf": top_k}
 
 
 def converters(folder):
