@@ -83,7 +83,7 @@ def page(types, models, found, wrong):
         "# Which models are known", "",
         "Made by `scripts/models_page.py` from the rows of the program. `--model` takes a name of the list below, or the",
         f"config.json of any model of {len(types)} types: [models.csv](models.csv), as `rooftile graph --types` prints them. Decoders run",
-        "inference, decode and training; what LLM servers run also as they do, split over GPUs ([predict](predict.md)). *Read as",
+        "inference, decode and training; what LLM servers run also (or *only*) as they do ([predict](predict.md)). *Read as",
         "it*: other names of the type, and models of text and images of which it is the language part; their configs count",
         "with it. *Exactly*: of the configs compared, how many have transformers' number of parameters and, within 0.1%, its",
         f"FLOPs of matrix products (at sequences of 512 tokens), {sum(of[1] for of in found.values())} in all; each stands in",

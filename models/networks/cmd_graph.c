@@ -3,6 +3,7 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "datasets/run_attributes.h"
+#include "models/networks/architectures/parts.h"
 #include "models/networks/architectures/types.h"
 #include "models/networks/vision/vision.h"
 #include "models/networks/source.h"
@@ -179,6 +180,12 @@ static const char *stacks_of(const struct rt_architecture *row)
     return causal && (row->heads & (1U << RT_MODEL_HEAD_WORDS)) != 0 ? "decoder" : "encoder";
 }
 
+/* By LLM servers: "only" where nothing else that runs it is forecast; NULL: by none. */
+static const char *served_words(const struct rt_architecture *row)
+{
+    return !row->served ? NULL : row->build == rt_build_served ? "only" : "yes";
+}
+
 /* "a|b" as "a, b" */
 static void add_names(struct rt_text *list, const char *names)
 {
@@ -204,8 +211,7 @@ static void add_types(struct rt_report *report, const char *key, const char *tit
         struct rt_text also = {0};
         add_names(&also, row->aliases);
         add_names(&also, row->wrappers);
-        rt_table_row(table, row->model_type, row->what, stacks_of(row), row->served ? "yes" : NULL,
-                     also.text);
+        rt_table_row(table, row->model_type, row->what, stacks_of(row), served_words(row), also.text);
         rt_text_release(&also);
     }
     rt_report_add_table(report, key, title, table);

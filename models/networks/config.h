@@ -31,6 +31,12 @@ int rt_config_complete(struct rt_model *model, const char *where);
 /* Limits on what follows from several keys: RT_EFORMAT beyond them. */
 int rt_config_check(const struct rt_model *model, const char *where);
 
+/* config_layers.c. A key that lists what each layer is. */
+int rt_config_read_listed(struct rt_model *model, const struct rt_config_key *key, const char *name,
+                          const json_t *value, const char *where);
+/* The kinds of layers that follow, and sizes that they need. RT_EFORMAT: lists and sizes do not fit. */
+int rt_config_complete_layers(struct rt_model *model, const char *where);
+
 /* config_keys.c. Names the keys that are not read and may change the graph, in the model's `unread`. `root`
  * holds the keys that the model's row was read from. */
 void rt_config_note_unread(const json_t *root, struct rt_model *model);

@@ -134,6 +134,7 @@ static const struct {
     {"embedding_fraction", "1.0"},
     {"expansion_ratio", "4"},
     {"add_adapter", "false"},
+    {"hidden_size_per_layer_input", "0"},
 };
 
 static bool ends_with(const char *text, const char *end)

@@ -19,7 +19,7 @@ static void complete_latent(struct rt_model *model)
     if (model->latent.kv_rank > 0) {
         model->head_dim = model->latent.nope_dim + model->latent.rope_dim;
         model->rotary.dim = model->latent.rope_dim;
-    } else {
+    } else if (model->value_dim < 1) {
         model->value_dim = model->head_dim;
     }
     if (model->latent.q_rank < 0)
@@ -111,11 +111,14 @@ static int complete_topk(struct rt_model *model, const char *where)
 
 static int complete_experts(struct rt_model *model, const char *where)
 {
-    if (model->architecture->sparse == NULL)
+    bool layered = model->layered.kind_count > 0;
+    if (model->architecture->sparse == NULL && !layered)
         return RT_OK;
     if (model->experts.count > MOST_EXPERTS)
         return rt_fail(RT_EFORMAT, "%s: \"num_experts\" is %" PRId64 "; it must lie in 1..%d, so correct it",
                        where, model->experts.count, MOST_EXPERTS);
+    if (layered)
+        return RT_OK;
     if (model->experts.topk > 0)
         return complete_topk(model, where);
     int status = complete_step(&model->experts.encoder_step, model->experts.encoder_layers, model->layers,
@@ -219,6 +222,8 @@ int rt_config_complete(struct rt_model *model, const char *where)
                        RT_CONFIG_MOST_LAYERS);
     int status = complete_heads(model, where);
     if (status == RT_OK)
+        status = rt_config_complete_layers(model, where);
+    if (status == RT_OK)
         status = complete_convolutions(model, where);
     if (status == RT_OK)
         status = complete_images(model, where);
@@ -269,6 +274,15 @@ static double largest_matrix(const struct rt_model *model)
                              model->latent.q_rank,
                              model->latent.kv_rank + model->latent.rope_dim,
                              model->experts.shared_width,
+                             model->experts.latent,
+                             model->windowed.heads * model->windowed.head_dim,
+                             model->index.heads * model->index.dim,
+                             model->output.groups * model->output.rank,
+                             model->output.streams * (model->output.streams + 2) * model->output.streams,
+                             model->delta.k_heads * model->delta.k_dim,
+                             model->delta.v_heads * model->delta.v_dim,
+                             model->states.heads * model->states.head_dim,
+                             model->states.groups * model->states.state,
                              2 * model->distance.span,
                              model->token_conv.kernel * model->hidden,
                              model->tower.hidden,

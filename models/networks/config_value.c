@@ -44,6 +44,8 @@ static void set(struct rt_model *model, const struct rt_config_key *key, int64_t
 
 void rt_config_set_fallback(struct rt_model *model, const struct rt_config_key *key)
 {
+    if (key->size == sizeof(struct rt_listed))
+        return; /* nothing is listed */
     if (key->kind == RT_KEY_SIZES && key->defaults)
         *(struct rt_sizes *)member_of(model, key) = *key->sizes;
     else if (key->defaults)
@@ -331,6 +333,11 @@ int rt_config_read_key(struct rt_model *model, const struct rt_config_key *key, 
             return read_size(model, key, name, value, where);
         set(model, key, (int64_t)json_string_length(value));
         return RT_OK;
+    case RT_KEY_LISTED:
+    case RT_KEY_PLACES:
+    case RT_KEY_INDICES:
+    case RT_KEY_BLOCKS:
+        return rt_config_read_listed(model, key, name, value, where);
     case RT_KEY_ZEROS:
         return read_zeros(model, key, name, value, where);
     default:

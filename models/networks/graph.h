@@ -195,6 +195,7 @@ struct rt_graph {
     size_t block_capacity, node_capacity, kernel_capacity, input_capacity;
     double boundary;  /* elements that pass from one layer to the next */
     double cache;     /* elements of keys and values cached, all layers, after the step; 0: none */
+    double state_bytes; /* of what is cached beside them: recurrent states, indexers' keys */
     double shared;    /* elements of weights that several nodes share (tied embeddings); each counts them */
     double classes;   /* elements of the model's last output */
     bool fp32_scores; /* the framework copies that output to fp32: transformers' Llama and those after it */

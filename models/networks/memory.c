@@ -400,7 +400,7 @@ static void make_cache(struct walk *walk)
                                               : rt_dtypes[graph->options.dtype].bytes;
     bool concatenates = graph->options.step == RT_STEP_DECODE && keeps_cache(graph);
     double before = concatenates ? context / (context + 1) : 1; /* it stays beside the new one */
-    double bytes = graph->cache * before * walk->options->layers * width;
+    double bytes = (graph->cache * before * width + graph->state_bytes) * walk->options->layers;
     int64_t layers = 0;
     for (size_t b = 0; b < graph->block_count; b++)
         layers += graph->blocks[b].role == RT_BLOCK_LAYER ? walk->repeats[b] : 0;

@@ -78,6 +78,9 @@ static int check_volume(const struct rt_model *model, const struct rt_graph_opti
     widest = fmax(widest, fmax((double)model->experts.count * (double)model->experts.capacity, heads * keys));
     widest = fmax(widest, fmax((double)model->decoder.ffn_width, (double)model->decoder.heads * keys));
     widest = fmax(widest, fmax((double)model->tower.ffn_width, (double)model->tower.hidden));
+    widest = fmax(widest, fmax((double)model->delta.v_heads * (double)model->delta.v_dim,
+                               (double)model->states.heads * (double)model->states.head_dim));
+    widest = fmax(widest, (double)model->hidden * fmax(1, (double)model->output.streams));
     double source = (double)model->sound.positions, samples = SAMPLES_PER_SECOND * options->seconds * batch;
     if (batch * heads * source > MOST_DIM || batch * source * widest > 0x1p60 ||
         samples * (double)rt_sizes_largest(&model->sound.widths) > 0x1p60)
@@ -139,6 +142,11 @@ static int check_served(const struct rt_model *model, const struct rt_graph_opti
                    (options->attention_data_parallel > 1 ? options->attention_data_parallel : 1);
     if (runtime->served && !model->architecture->served)
         return rt_fail(RT_EUSAGE, "LLM servers do not run %s; use {runtime} eager",
+                       model->architecture->what);
+    if (!runtime->served && model->architecture->build == rt_build_served)
+        return rt_fail(RT_EUSAGE,
+                       "%s is forecast as LLM servers run it and not otherwise; use {runtime} serving, in 16 bits "
+                       "or fewer",
                        model->architecture->what);
     if (runtime->served && options->step == RT_STEP_TRAINING)
         return rt_fail(RT_EUSAGE, "{runtime} %s does not train; use eager or compile", runtime->name);
@@ -360,7 +368,7 @@ static int check_kernels(const struct rt_model *model, const struct rt_graph *gr
             RT_EUSAGE, "%s with {batch} %" PRId64 " and %s %" PRId64 " is too large, give less of either",
             model->name, options->batch, rt_field_words(decode ? "context" : "seq").text,
             decode ? options->context : options->sequence);
-    if (decode && !(graph->cache > 0))
+    if (decode && !(graph->cache + graph->state_bytes > 0))
         return rt_fail(RT_EUSAGE,
                        "%s keeps no keys and values, so it does not decode token by token; use {mode} "
                        "inference",
@@ -548,6 +556,8 @@ bool rt_model_overlong(const struct rt_model *model, const struct rt_graph_optio
 double rt_model_parameters(const struct rt_model *model)
 {
     struct rt_graph_options one = {.batch = 1, .sequence = 1, .tensor_parallel = 1};
+    if (model->architecture != NULL && model->architecture->build == rt_build_served)
+        one.runtime = RT_RUNTIME_SERVING;
     struct rt_graph graph;
     struct rt_graph_totals totals;
     one.seconds = rt_model_seconds(model);

@@ -93,6 +93,35 @@ static inline int64_t rt_sizes_largest(const struct rt_sizes *sizes)
     return most;
 }
 
+/* What a layer does, or-ed: mixers of tokens, side by side, then feed-forwards, side by side. */
+enum rt_layer_does {
+    RT_DOES_ATTENTION = 1,   /* as the architecture has it, to all tokens */
+    RT_DOES_WINDOW = 2,      /* the same within reach.window, with the heads of `windowed` */
+    RT_DOES_DELTA = 4,       /* linear attention by the delta rule */
+    RT_DOES_STATES = 8,      /* a state-space mixer (Mamba-2) */
+    RT_DOES_CONVOLUTION = 16, /* a gated short convolution (LFM2) */
+    RT_DOES_DENSE = 32,      /* a feed-forward */
+    RT_DOES_EXPERTS = 64,
+    RT_DOES_INDEX = 128, /* its attention has an indexer of its own, which layers without one share */
+    RT_DOES_MIXERS = 31,
+    RT_DOES_FEEDS = 96,
+};
+
+/* What a config lists of each layer. */
+enum { RT_MOST_LISTED_LAYERS = 512, RT_MOST_KINDS = 64 };
+struct rt_listed {
+    int64_t count;
+    uint32_t of[RT_MOST_LISTED_LAYERS];
+};
+
+/* Layers that are alike, of an architecture whose layers differ. */
+struct rt_layer_kind {
+    int64_t count;
+    unsigned does;
+    int64_t ratio;               /* tokens that an entry of compressed keys stands for; 0: none are */
+    int64_t kv_heads, ffn_width; /* 0: as the model has them */
+};
+
 struct rt_model {
     char name[96];                  /* of the zoo, or the file's path */
     const struct rt_vision *vision; /* a model of images, of which the sizes below are 0; NULL: none */
@@ -153,6 +182,48 @@ struct rt_model {
         int64_t full_period;
     } reach;
 
+    /* Layers that differ, each by what the config lists of it (config_layers.c). */
+    struct {
+        struct rt_listed does;       /* enum rt_layer_does; */
+        struct rt_listed feeds;      /* of them the feed-forwards, where they are listed by themselves; */
+        struct rt_listed indexers;   /* 1: it has one of its own; */
+        struct rt_listed ratios;     /* as above; */
+        struct rt_listed kv_heads, ffn_shares; /* feed-forward: in 1/100000 of the hidden size, of 2/3 (DeciLM) */
+        int64_t usual, other;        /* what layers do that no list names; every period-th, from offset, the other */
+        int64_t period, offset;
+        bool marked;                 /* `does` marks layers that do the other */
+        bool whole;                  /* what a list names is all that a layer does */
+        bool both;                   /* every layer has a feed-forward beside its experts (Gemma 4) */
+        int64_t predicting;          /* further layers that predict a token more: not built */
+        int64_t indexed_ratio;       /* compressed keys up to this ratio have an indexer */
+        int64_t kind_count;          /* 0: layers are alike, or as the fields above and below have it */
+        struct rt_layer_kind kinds[RT_MOST_KINDS];
+    } layered;
+    struct { /* heads of layers with a window, where they differ; 0: they do not */
+        int64_t heads, kv_heads, head_dim, value_dim;
+        bool sinks; /* those layers alone have them */
+    } windowed;
+    bool keys_are_values; /* layers without a window make values of the product for keys (Gemma 4) */
+    struct {              /* what attention puts out is weighed by sigmoids of products of its own: */
+        bool elements, heads; /* one for each element, for each head */
+    } gate;
+    struct { /* scores of past tokens, of which the best `topk` are attended to; blocks of tokens, if not 1 */
+        int64_t heads, dim, topk, block;
+        bool own; /* its queries are made of the layer's input, not of latent queries (MiniMax-M3) */
+    } index;
+    struct { /* DeepSeek-V4: products over merged heads in groups; residual streams and their Sinkhorn steps */
+        int64_t groups, rank, streams, iterations;
+    } output;
+    struct { /* the delta rule: heads of keys and of values; its convolution; a decay for every column (KDA) */
+        int64_t k_heads, k_dim, v_heads, v_dim, kernel;
+        bool columns, full_gate; /* the gate of its output is one product, not two of a head's width */
+    } delta;
+    struct { /* Mamba-2 */
+        int64_t heads, head_dim, groups, state, kernel, chunk;
+        bool bias, conv_bias, normed; /* its products; its convolution; a norm before the last product */
+    } states;
+    int64_t short_kernel; /* of a gated short convolution */
+
     /* Each token goes to `topk` of `count` experts; in encoder-decoders (Switch) to one, of fixed capacity.
      */
     struct {
@@ -164,6 +235,9 @@ struct rt_model {
         bool bias;                    /* the products of experts have a bias (gpt-oss), */
         bool clamped;                 /* their gates are clamped, and weigh by 1 and more (gpt-oss) */
         bool router_bias;
+        int64_t latent;   /* width that experts work in, between two products of all (Nemotron 3); 0: hidden */
+        bool latent_normed, scaled; /* a norm behind the first of them; the router has two scales (Gemma 4) */
+        int64_t offset;   /* of layered: the first layer with experts, of every step-th */
         int64_t capacity, encoder_step, decoder_step;
         int64_t encoder_layers, decoder_layers; /* with experts, as the config gives them; steps follow */
     } experts;

@@ -5,6 +5,7 @@
 #include "models/networks/onnx/onnx.h"
 #include "models/networks/opgraph/opgraph.h"
 
+#include <inttypes.h>
 #include <string.h>
 #include <strings.h>
 
@@ -92,6 +93,9 @@ int rt_model_source_find_as(const char *spec, const char *type, struct rt_model_
     if (source.model.part_of[0] != '\0')
         rt_warn("%s: of %s the language part alone is forecast, as %s", spec, source.model.part_of,
                 source.model.architecture->model_type);
+    if (source.model.layered.predicting > 0)
+        rt_warn("%s: its layers for predicting further tokens (%" PRId64 ") are left out of memory and time", spec,
+                source.model.layered.predicting);
     *out = source;
     return RT_OK;
 }

@@ -32,7 +32,18 @@ enum rt_key_kind {
     RT_KEY_FULL,       /* a list of the layers' kinds, of which those count that attend to all tokens */
     RT_KEY_DENSE,      /* a list of the layers' kinds, of which those count that have no experts */
     RT_KEY_PERIOD,     /* a whole number, or a text with a letter for each layer of a period, "LLLG" */
+    RT_KEY_LISTED,     /* a list of what each layer is, or a text with a letter for each: a struct rt_listed */
+    RT_KEY_PLACES,     /* a list of layers, counted from 1, that are the other kind; from 0: */
+    RT_KEY_INDICES,
+    RT_KEY_BLOCKS,     /* DeciLM's objects, one a layer */
     RT_KEY_ZEROS,      /* a list of 0 and 1, of which the zeros count; an empty one counts as missing */
+    RT_KEY_DOES,       /* no key's: a constant, what a layer does, "states+attention" */
+};
+
+/* An item of a list, as JSON without quotes, and its number; one without a text ends the list. */
+struct rt_word {
+    const char *text;
+    uint32_t value;
 };
 
 /* A member of rt_model takes the default of its key where the config lacks that; -1: config_sizes.c derives
@@ -49,6 +60,7 @@ struct rt_config_key {
     int64_t yes;                  /* what true, or the name that is looked for, stands for */
     bool null_derives;            /* null is not the default, but derived from other keys */
     const char *name;             /* RT_KEY_NAMED: what is looked for */
+    const struct rt_word *words;  /* RT_KEY_LISTED: what its items stand for; NULL: whole numbers, as they are */
 };
 
 /* --- the network --- */

@@ -1,8 +1,10 @@
 /* The table of an architecture's fields. See fields.h. */
 #include "models/networks/architectures/fields.h"
 #include "models/networks/architectures/parts.h"
+#include "models/networks/architectures/served.h"
 #include "base/status.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -84,6 +86,57 @@ const struct rt_model_field rt_model_fields[] = {
     FIELD(reach.slides, BOOLEAN),
     FIELD(reach.full_layers, FULL),
     FIELD(reach.full_period, PERIOD),
+    /* Layers that differ */
+    FIELD(layered.does, LISTED),
+    FIELD(layered.feeds, LISTED),
+    FIELD(layered.indexers, LISTED),
+    FIELD(layered.ratios, LISTED),
+    FIELD(layered.usual, DOES),
+    FIELD(layered.other, DOES),
+    FIELD(layered.period, COUNT0),
+    FIELD(layered.offset, COUNT0),
+    FIELD(layered.whole, BOOLEAN),
+    FIELD(layered.both, BOOLEAN),
+    FIELD(layered.predicting, COUNT0),
+    FIELD(layered.indexed_ratio, COUNT0),
+    FIELD(windowed.heads, SIZE),
+    FIELD(windowed.kv_heads, SIZE),
+    FIELD(windowed.head_dim, SIZE),
+    FIELD(windowed.value_dim, SIZE),
+    FIELD(windowed.sinks, BOOLEAN),
+    FIELD(keys_are_values, BOOLEAN),
+    FIELD(gate.elements, BOOLEAN),
+    FIELD(gate.heads, BOOLEAN),
+    FIELD(index.heads, SIZE),
+    FIELD(index.dim, SIZE),
+    FIELD(index.topk, SIZE),
+    FIELD(index.block, SIZE),
+    FIELD(index.own, BOOLEAN),
+    FIELD(output.groups, SIZE),
+    FIELD(output.rank, SIZE),
+    FIELD(output.streams, SIZE),
+    FIELD(output.iterations, SIZE),
+    FIELD(delta.k_heads, SIZE),
+    FIELD(delta.k_dim, SIZE),
+    FIELD(delta.v_heads, SIZE),
+    FIELD(delta.v_dim, SIZE),
+    FIELD(delta.kernel, SIZE),
+    FIELD(delta.columns, BOOLEAN),
+    FIELD(delta.full_gate, BOOLEAN),
+    FIELD(states.heads, SIZE),
+    FIELD(states.head_dim, SIZE),
+    FIELD(states.groups, SIZE),
+    FIELD(states.state, SIZE),
+    FIELD(states.kernel, SIZE),
+    FIELD(states.chunk, SIZE),
+    FIELD(states.bias, BOOLEAN),
+    FIELD(states.conv_bias, BOOLEAN),
+    FIELD(states.normed, BOOLEAN),
+    FIELD(short_kernel, SIZE),
+    FIELD(experts.latent, COUNT0),
+    FIELD(experts.latent_normed, BOOLEAN),
+    FIELD(experts.scaled, BOOLEAN),
+    FIELD(experts.offset, COUNT0),
     /* Shares that training drops out */
     FIELD(dropout.attention, PRESENT),
     FIELD(dropout.ffn, PRESENT),
@@ -174,7 +227,7 @@ const struct rt_model_field rt_model_fields[] = {
 /* clang-format on */
 
 const char rt_key_kind_words[] = "size|count|optional|flag|length|sizes|activation|share|present|side|named|"
-                                 "full_layers|dense_layers|period|zeros";
+                                 "full_layers|dense_layers|period|listed|places|indices|blocks|zeros|does";
 
 int rt_word_find(const char *words, const char *word)
 {
@@ -188,6 +241,20 @@ int rt_word_find(const char *words, const char *word)
     return -1;
 }
 
+int rt_layer_does_find(const char *text)
+{
+    int does = 0;
+    for (const char *at = text; at != NULL; at = strchr(at, '+'), at += at != NULL) {
+        char word[32];
+        snprintf(word, sizeof word, "%.*s", (int)strcspn(at, "+"), at);
+        int place = rt_word_find(rt_layer_does_words, word);
+        if (place < 0)
+            return -1;
+        does |= place > 0 ? 1 << (place - 1) : 0;
+    }
+    return does;
+}
+
 char *rt_model_field_values(const struct rt_model_field *field)
 {
     if (field->words != NULL)
@@ -199,6 +266,10 @@ char *rt_model_field_values(const struct rt_model_field *field)
         return rt_strdup("true or false");
     case RT_KEY_SHARE:
         return rt_strdup("a number in 0..1");
+    case RT_KEY_DOES:
+        return rt_format("of %s, joined by +", rt_layer_does_words);
+    case RT_KEY_LISTED:
+        return rt_strdup("left away: a list has no default");
     case RT_KEY_SIZES:
         return rt_format("a list of 1 to %d whole numbers", RT_MOST_CONVOLUTIONS);
     default:
@@ -309,7 +380,7 @@ static void derive_marian(struct rt_model *model)
 #define FUNCTION_OF(name_, function_, needs_) {#name_, (void (*)(void))function_, NULL, needs_}
 
 static const struct rt_code builders[] = {
-    FUNCTION(stack, rt_build_transformer), FUNCTION_OF(encoder_decoder, rt_build_encoder_decoder, "decoder.layers"),
+    FUNCTION(stack, rt_build_transformer), FUNCTION(layers, rt_build_served), FUNCTION_OF(encoder_decoder, rt_build_encoder_decoder, "decoder.layers"),
     FUNCTION_OF(two_towers, rt_build_clip, "tower.hidden|tower.layers|tower.heads|tower.ffn_width|projection|image.side|image.patch|image.channels"), {0}};
 static const struct rt_code attentions[] = {
     OBJECT(gpt2, rt_attention_gpt2), OBJECT(bert, rt_attention_bert),

@@ -54,6 +54,9 @@ extern const struct rt_architecture_part rt_norm_parts[];
 extern const char *const rt_model_head_names[RT_MODEL_HEAD_COUNT];
 int rt_model_head_find(const char *name); /* "ForCausalLM"; -1: none has it */
 
+/* What a layer does, of "states+attention", "nothing"; -1: one of the words is not known. */
+int rt_layer_does_find(const char *text);
+
 /* Words of the kinds of keys, as enum rt_key_kind counts them. */
 extern const char rt_key_kind_words[];
 

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "models/networks/architectures/fields.h"
 #include "models/networks/architectures/parts.h"
+#include "models/networks/architectures/served.h"
 #include "models/networks/architectures/types.h"
 
 #include <jansson.h>
@@ -170,7 +171,7 @@ static int read_part(struct reader *reader, const struct rt_architecture_part *p
 /* --- keys of config.json, and constants --- */
 
 /* What values of a kind are kept as. */
-enum store { STORE_SIZE, STORE_FLAG, STORE_SHARE, STORE_ACTIVATION, STORE_SIZES };
+enum store { STORE_SIZE, STORE_FLAG, STORE_SHARE, STORE_ACTIVATION, STORE_SIZES, STORE_LISTED, STORE_DOES };
 static enum store store_of(enum rt_key_kind kind)
 {
     switch (kind) {
@@ -184,6 +185,13 @@ static enum store store_of(enum rt_key_kind kind)
         return STORE_ACTIVATION;
     case RT_KEY_SIZES:
         return STORE_SIZES;
+    case RT_KEY_LISTED:
+    case RT_KEY_PLACES:
+    case RT_KEY_INDICES:
+    case RT_KEY_BLOCKS:
+        return STORE_LISTED;
+    case RT_KEY_DOES:
+        return STORE_DOES;
     default:
         return STORE_SIZE;
     }
@@ -244,6 +252,9 @@ static int read_default(struct reader *reader, const char *name, const struct rt
         out->fallback = llround(1000 * json_number_value(value));
         return RT_OK;
     }
+    if (store == STORE_DOES && json_is_string(value) &&
+        (out->fallback = rt_layer_does_find(json_string_value(value))) >= 0)
+        return RT_OK;
     if (store == STORE_SIZES && (out->sizes = read_sizes(reader, value)) != NULL)
         return RT_OK;
     if (store == STORE_SIZE && (json_is_null(value) || json_is_integer(value)) &&
@@ -295,11 +306,39 @@ static void add_key(struct reader *reader, size_t place, const struct rt_config_
     reader->count++;
 }
 
-/* The "kind" and "true" of a key. */
-static int read_manner(const struct reader *reader, const char *name, const struct rt_model_field *field,
+/* "words": what the items of a list stand for, {"M": "states", "E": "experts"} or {"full": 1}. */
+static int read_words(struct reader *reader, const char *name, const json_t *words, struct rt_config_key *out)
+{
+    const char *text;
+    json_t *value;
+    size_t count = 0;
+    if (!json_is_object(words) || json_object_size(words) == 0)
+        return refuse(reader->where, name, words, "an object of a list's items");
+    struct rt_word *made = keep(reader, rt_calloc(json_object_size(words) + 1, sizeof *made));
+    json_object_foreach((json_t *)words, text, value)
+    {
+        int64_t number = json_is_string(value) ? rt_layer_does_find(json_string_value(value))
+                         : json_is_integer(value) ? json_integer_value(value)
+                                                  : -1;
+        if (number < 0 || number > UINT16_MAX) {
+            char *must = rt_format("a whole number in 0..65535, or what a layer does: of %s, joined by +",
+                                   rt_layer_does_words);
+            int status = refuse(reader->where, text, value, must);
+            free(must);
+            return status;
+        }
+        made[count++] = (struct rt_word){text, (uint32_t)number};
+    }
+    out->words = made;
+    return RT_OK;
+}
+
+/* The "kind", "true" and "words" of a key. */
+static int read_manner(struct reader *reader, const char *name, const struct rt_model_field *field,
                        const json_t *spec, struct rt_config_key *out)
 {
-    const json_t *kind = json_object_get(spec, "kind"), *yes = json_object_get(spec, "true");
+    const json_t *kind = json_object_get(spec, "kind"), *yes = json_object_get(spec, "true"),
+                 *words = json_object_get(spec, "words");
     if (kind != NULL) {
         int word = json_is_string(kind) ? rt_word_find(rt_key_kind_words, json_string_value(kind)) : -1;
         if (word < 0 || store_of((enum rt_key_kind)word) != store_of(field->kind)) {
@@ -309,6 +348,11 @@ static int read_manner(const struct reader *reader, const char *name, const stru
             return status;
         }
         out->kind = (enum rt_key_kind)word;
+    }
+    if (words != NULL && store_of(field->kind) == STORE_LISTED) {
+        int status = read_words(reader, name, words, out);
+        if (status != RT_OK)
+            return status;
     }
     bool named = field->words != NULL && store_of(field->kind) == STORE_FLAG;
     if (named &&
@@ -356,8 +400,8 @@ static int read_key(struct reader *reader, const char *name, const json_t *spec)
     drop_keys(reader, name);
     json_object_foreach(
         (json_t *)spec, looked,
-        item) if (rt_word_find("is|default|kind|true", looked) <
-                  0) return rt_fail(RT_EFORMAT, "%s: \"%s\" has \"%.40s\"; a key has is|default|kind|true",
+        item) if (rt_word_find("is|default|kind|true|words", looked) <
+                  0) return rt_fail(RT_EFORMAT, "%s: \"%s\" has \"%.40s\"; a key has is|default|kind|true|words",
                                     reader->where, name, looked);
     if (json_is_object(is)) {
         json_object_foreach(is, looked, item) if (status == RT_OK) status =
@@ -393,6 +437,7 @@ static int change_default(struct reader *reader, const char *name, const json_t 
         int status = read_default(reader, name, field_at(key->offset), value, key);
         if (status != RT_OK)
             return status;
+        key->main = key->main && key->fallback >= 0;
     }
     char *near = rt_hints_words(&hints);
     int status =

@@ -1,0 +1,215 @@
+/*
+ * Mixers of tokens that are no attention, as LLM servers run them: a product, a convolution over the last
+ * tokens, a recurrence whose state a sequence keeps, a product. Sources: vLLM,
+ * model_executor/models/{qwen3_next,kimi_linear}.py and layers/mamba/{mamba_mixer2,short_conv}.py. See
+ * served.h.
+ */
+#include "models/networks/architectures/served.h"
+#include "models/networks/build_node.h"
+
+enum { STATE_BYTES = 4 }; /* "mamba_ssm_dtype": "float32" */
+
+static double cache_width(const struct rt_served *step)
+{
+    return rt_dtypes[step->stack->graph->options.dtype].bytes;
+}
+
+static int64_t parts(const struct rt_served *step)
+{
+    return step->stack->graph->options.tensor_parallel;
+}
+
+/* Groups that are fewer than the GPUs are on each of them. */
+static int64_t shard_groups(int64_t groups, int64_t gpus)
+{
+    return groups >= gpus ? rt_build_shard(groups, gpus) : 1;
+}
+
+static uint32_t convolve(const struct rt_served *step, const char *name, uint32_t x,
+                         struct rt_sequences group, int64_t channels, int64_t kernel, bool decode)
+{
+    const int64_t dim[] = {group.count, group.tokens, channels, kernel};
+    return rt_served_kernel(step, name, RT_OP_CAUSAL_CONV1D, x, dim,
+                            (double)group.count * group.tokens * channels, decode);
+}
+
+/* The convolution's weights are those of the first of the step's kernels. */
+static void count_weights(const struct rt_served *step, size_t first, const char *name, double parameters)
+{
+    struct rt_graph *graph = step->stack->graph;
+    for (size_t n = first; n < graph->node_count; n++)
+        if (graph->nodes[n].name == name) {
+            graph->nodes[n].parameters = parameters;
+            return;
+        }
+}
+
+static const char convolution_name[] = "mixer.convolution";
+
+/* --- the delta rule (Gated DeltaNet, arXiv 2412.06464; Kimi Delta Attention, arXiv 2510.26692) --- */
+
+/* Of one GPU. */
+struct delta {
+    int64_t k_heads, v_heads, keys, values; /* columns of queries or keys; of values */
+};
+
+static struct delta delta_of(const struct rt_served *step)
+{
+    const struct rt_model *model = step->stack->model;
+    struct delta d = {.k_heads = rt_build_shard(model->delta.k_heads, parts(step)),
+                      .v_heads = rt_build_shard(model->delta.v_heads, parts(step))};
+    d.keys = d.k_heads * model->delta.k_dim;
+    d.values = d.v_heads * model->delta.v_dim;
+    return d;
+}
+
+static uint32_t delta_kernel(const struct rt_served *step, uint32_t x, struct rt_sequences group, bool decode)
+{
+    const struct rt_model *model = step->stack->model;
+    struct delta d = delta_of(step);
+    x = convolve(step, convolution_name, x, group, 2 * d.keys + d.values, model->delta.kernel, decode);
+    const int64_t dim[] = {group.count,
+                           group.tokens,
+                           d.k_heads,
+                           model->delta.k_dim,
+                           d.v_heads,
+                           model->delta.v_dim,
+                           model->delta.columns ? model->delta.k_dim : 1};
+    return rt_served_kernel(step, decode ? "delta.decode" : "delta.prefill",
+                            decode ? RT_OP_DELTA_RULE_GENERATION : RT_OP_DELTA_RULE_CONTEXT, x, dim,
+                            (double)group.count * group.tokens * d.values, decode);
+}
+
+/* Queries, keys, values and the gate of the output; a decay and a weight for each head. */
+static uint32_t delta_in(const struct rt_served *step, const struct delta *d, uint32_t x)
+{
+    const struct rt_stack *stack = step->stack;
+    int64_t rows = stack->shape.rows, h = stack->model->hidden;
+    x = rt_build_linear(stack->graph, "delta.qkvz", x, rows, h, 2 * (d->keys + d->values), false);
+    return rt_build_linear(stack->graph, "delta.gates", x, rows, h, 2 * d->v_heads, false);
+}
+
+/* KDA: a decay for each column, by two products of a head's width between, and the gate of the output alike.
+ */
+static uint32_t delta_in_columns(const struct rt_served *step, const struct delta *d, uint32_t x)
+{
+    const struct rt_stack *stack = step->stack;
+    struct rt_graph *graph = stack->graph;
+    int64_t rows = stack->shape.rows, h = stack->model->hidden, narrow = stack->model->delta.k_dim;
+    bool full = stack->model->delta.full_gate;
+    x = rt_build_linear(graph, "delta.qkv", x, rows, h, 2 * d->keys + d->values, false);
+    x = rt_build_linear(graph, "delta.weights", x, rows, h, d->v_heads, false);
+    x = rt_build_linear(graph, "delta.decay_down", x, rows, h, narrow, false);
+    x = rt_build_linear(graph, "delta.decay", x, rows, narrow, d->keys, false);
+    if (!full)
+        x = rt_build_linear(graph, "delta.gate_down", x, rows, h, narrow, false);
+    return rt_build_linear(graph, "delta.gate", x, rows, full ? h : narrow, d->values, false);
+}
+
+uint32_t rt_served_delta(struct rt_served *step, uint32_t x)
+{
+    const struct rt_stack *stack = step->stack;
+    const struct rt_model *model = stack->model;
+    struct rt_graph *graph = stack->graph;
+    struct delta d = delta_of(step);
+    int64_t rows = stack->shape.rows, kernel = model->delta.kernel, channels = 2 * d.keys + d.values;
+    double decays =
+        (double)(model->delta.columns ? d.keys : d.v_heads) + (double)d.v_heads; /* biases, logs */
+    x = model->delta.columns ? delta_in_columns(step, &d, x) : delta_in(step, &d, x);
+    size_t first = graph->node_count;
+    step->mix = delta_kernel;
+    x = rt_served_mix(step, x);
+    count_weights(step, first, convolution_name, (double)channels * (double)kernel + decays);
+    rt_served_keep_states(step, STATE_BYTES * (double)d.v_heads * (double)model->delta.k_dim *
+                                        (double)model->delta.v_dim +
+                                    cache_width(step) * (double)channels * (double)(kernel - 1));
+    x = rt_served_vector(graph, "delta.norm", RT_OP_RESIDUAL_RMSNORM, x, RT_NO_INPUT, rows * d.v_heads,
+                         model->delta.v_dim); /* of x, weighed by the gate */
+    graph->nodes[x].parameters = (double)model->delta.v_dim;
+    x = rt_build_linear(graph, "delta.o", x, rows, d.values, model->hidden, false);
+    return rt_served_sum(step, "delta.all_reduce", x);
+}
+
+/* --- state spaces (Mamba-2, arXiv 2405.21060) --- */
+
+struct states {
+    int64_t heads, groups, inner, channels; /* of one GPU */
+};
+
+static struct states states_of(const struct rt_served *step)
+{
+    const struct rt_model *model = step->stack->model;
+    struct states s = {.heads = rt_build_shard(model->states.heads, parts(step)),
+                       .groups = shard_groups(model->states.groups, parts(step))};
+    s.inner = s.heads * model->states.head_dim;
+    s.channels = s.inner + 2 * s.groups * model->states.state;
+    return s;
+}
+
+static uint32_t states_kernel(const struct rt_served *step, uint32_t x, struct rt_sequences group,
+                              bool decode)
+{
+    const struct rt_model *model = step->stack->model;
+    struct states s = states_of(step);
+    x = convolve(step, convolution_name, x, group, s.channels, model->states.kernel, decode);
+    const int64_t dim[] = {group.count,         group.tokens,       s.heads, model->states.head_dim, s.groups,
+                           model->states.state, model->states.chunk};
+    return rt_served_kernel(step, decode ? "states.decode" : "states.prefill",
+                            decode ? RT_OP_SSM_GENERATION : RT_OP_SSM_CONTEXT, x, dim,
+                            (double)group.count * group.tokens * s.inner, decode);
+}
+
+uint32_t rt_served_states(struct rt_served *step, uint32_t x)
+{
+    const struct rt_stack *stack = step->stack;
+    const struct rt_model *model = stack->model;
+    struct rt_graph *graph = stack->graph;
+    struct states s = states_of(step);
+    int64_t rows = stack->shape.rows, kernel = model->states.kernel;
+    double each = (double)(kernel + model->states.conv_bias); /* of a channel */
+    x = rt_build_linear(graph, "states.in", x, rows, model->hidden, s.inner + s.channels + s.heads,
+                        model->states.bias);
+    size_t first = graph->node_count;
+    step->mix = states_kernel;
+    x = rt_served_mix(step, x);
+    /* and a decay, a bias of the step and a skip for each head */
+    count_weights(step, first, convolution_name, (double)s.channels * each + 3.0 * (double)s.heads);
+    rt_served_keep_states(step, STATE_BYTES * (double)s.inner * (double)model->states.state +
+                                    cache_width(step) * (double)s.channels * (double)(kernel - 1));
+    if (model->states.normed) {
+        x = rt_served_vector(graph, "states.norm", RT_OP_RESIDUAL_RMSNORM, x, RT_NO_INPUT, rows, s.inner);
+        graph->nodes[x].parameters = (double)s.inner;
+    } else {
+        x = rt_served_vector(graph, "states.gate", RT_OP_SILU_MUL, x, RT_NO_INPUT, rows, s.inner);
+    }
+    x = rt_build_linear(graph, "states.o", x, rows, s.inner, model->hidden, model->states.bias);
+    return rt_served_sum(step, "states.all_reduce", x);
+}
+
+/* --- a gated short convolution (LFM2) --- */
+
+static uint32_t short_kernel(const struct rt_served *step, uint32_t x, struct rt_sequences group, bool decode)
+{
+    const struct rt_model *model = step->stack->model;
+    return convolve(step, convolution_name, x, group, rt_build_shard(model->hidden, parts(step)),
+                    model->short_kernel, decode);
+}
+
+uint32_t rt_served_convolution(struct rt_served *step, uint32_t x)
+{
+    const struct rt_stack *stack = step->stack;
+    const struct rt_model *model = stack->model;
+    struct rt_graph *graph = stack->graph;
+    int64_t rows = stack->shape.rows, h = model->hidden, wide = rt_build_shard(h, parts(step));
+    double bias = model->states.conv_bias;
+    x = rt_build_linear(graph, "conv.in", x, rows, h, 3 * wide, model->states.bias);
+    x = rt_served_vector(graph, "conv.gate", RT_OP_MUL, x, RT_NO_INPUT, rows, wide);
+    size_t first = graph->node_count;
+    step->mix = short_kernel;
+    x = rt_served_mix(step, x);
+    count_weights(step, first, convolution_name, (double)wide * ((double)model->short_kernel + bias));
+    rt_served_keep_states(step, cache_width(step) * (double)wide * (double)(model->short_kernel - 1));
+    x = rt_served_vector(graph, "conv.gate_out", RT_OP_MUL, x, RT_NO_INPUT, rows, wide);
+    x = rt_build_linear(graph, "conv.o", x, rows, wide, h, model->states.bias);
+    return rt_served_sum(step, "conv.all_reduce", x);
+}
