@@ -9,7 +9,8 @@
 
 const char *const rt_run_attribute_names[] = {
     "runtime",  "backend", "lengths", "contexts", "output", "prompt",    "fabric", "quant",
-    "kv_cache", "image",   "layout",  "autocast", "input",  "optimizer", "host",   "power_limit_w"};
+    "kv_cache", "image",   "layout",  "autocast", "input",  "optimizer", "host",   "power_limit_w",
+    "frames",   "steps"};
 const size_t rt_run_attribute_count = RT_COUNT(rt_run_attribute_names);
 const char *const rt_memory_attributes[RT_MEMORY_COLUMNS] = {"memory_allocated_mib", "memory_reserved_mib",
                                                              "memory_used_mib"};
@@ -147,14 +148,27 @@ static int read_flag(const char *name, const char *text, const char *const words
                    words[1]);
 }
 
-static int read_image(const char *text, int64_t *out)
+/* A side, or height and width, "720x1280". */
+static int read_image(const char *text, int64_t *height, int64_t *width)
 {
+    const char *x = text != NULL ? strchr(text, 'x') : NULL;
+    size_t first = x != NULL ? (size_t)(x - text) : text != NULL ? strlen(text) : 0;
     if (text == NULL ||
-        (rt_parse_integer(text, strlen(text), out) == 0 && *out >= 1 && *out <= RT_MOST_PIXELS))
+        (rt_parse_integer(text, first, height) == 0 && *height >= 1 && *height <= RT_MOST_PIXELS &&
+         (x == NULL || (rt_parse_integer(x + 1, strlen(x + 1), width) == 0 && *width >= 1 && *width <= RT_MOST_PIXELS))))
         return RT_OK;
     return rt_fail(RT_EFORMAT,
-                   "its attribute image is \"%.24s\"; it must be the side of its images in pixels, 1 to %d",
+                   "its attribute image is \"%.24s\"; it must be the side of its images in pixels, 1 to %d, or "
+                   "height and width, 720x1280",
                    text, RT_MOST_PIXELS);
+}
+
+static int read_count(const char *name, const char *text, int64_t most, int64_t *out)
+{
+    if (text == NULL || (rt_parse_integer(text, strlen(text), out) == 0 && *out >= 1 && *out <= most))
+        return RT_OK;
+    return rt_fail(RT_EFORMAT, "its attribute %s is \"%.24s\"; it must be a whole number from 1 to %" PRId64, name,
+                   text, most);
 }
 
 static int read_transfer(const char *text, enum rt_transfer *out)
@@ -244,7 +258,7 @@ int rt_run_attributes_read(const struct rt_dataset *dataset, const struct rt_wor
 {
     const char *text[RT_COUNT(rt_run_attribute_names)];
     enum { RUNTIME, BACKEND, LENGTHS, CONTEXTS, OUTPUT, PROMPT, FABRIC, QUANT, KV_CACHE };
-    enum { IMAGE = KV_CACHE + 1, LAYOUT, AUTOCAST, INPUT, OPTIMIZER, HOST, POWER_LIMIT };
+    enum { IMAGE = KV_CACHE + 1, LAYOUT, AUTOCAST, INPUT, OPTIMIZER, HOST, POWER_LIMIT, FRAMES, STEPS };
     for (size_t i = 0; i < rt_run_attribute_count; i++)
         text[i] = rt_dataset_attribute(dataset, workload->group, rt_run_attribute_names[i]);
     *out = (struct rt_run_attributes){
@@ -253,6 +267,9 @@ int rt_run_attributes_read(const struct rt_dataset *dataset, const struct rt_wor
         .output = -1,
         .prompt = -1,
         .image = -1,
+        .image_width = -1,
+        .frames = -1,
+        .steps = -1,
         .host = text[HOST],
     };
     int status = check_mode(workload, text[LENGTHS], text[CONTEXTS]);
@@ -274,7 +291,11 @@ int rt_run_attributes_read(const struct rt_dataset *dataset, const struct rt_wor
     if (status == RT_OK)
         status = read_dtype("kv_cache", text[KV_CACHE], &out->kv_cache);
     if (status == RT_OK)
-        status = read_image(text[IMAGE], &out->image);
+        status = read_image(text[IMAGE], &out->image, &out->image_width);
+    if (status == RT_OK)
+        status = read_count("frames", text[FRAMES], RT_MOST_FRAMES, &out->frames);
+    if (status == RT_OK)
+        status = read_count("steps", text[STEPS], RT_MOST_STEPS, &out->steps);
     if (status == RT_OK)
         status = read_flag("layout", text[LAYOUT], layouts, &out->channels_last);
     if (status == RT_OK)

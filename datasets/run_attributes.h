@@ -56,7 +56,8 @@ struct rt_run_attributes {
     int64_t output, prompt;               /* -1: not said */
     int quant, kv_cache;                  /* enum rt_dtype; -1: not said */
     enum rt_fabric fabric;                /* RT_FABRIC_OWN: not said */
-    int64_t image;                        /* side in pixels; -1: not said */
+    int64_t image, image_width;           /* sides in pixels; -1: not said, or a square */
+    int64_t frames, steps;                /* of diffusion pipelines; -1: not said */
     bool channels_last, autocast;         /* not said: no */
     enum rt_transfer input;               /* RT_TRANSFER_NONE: not said */
     const char *optimizer, *host;         /* of the dataset; NULL: not said */

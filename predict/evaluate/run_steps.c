@@ -57,8 +57,8 @@ static int check(struct builder *builder)
         return status;
     if (!rt_workload_option(builder->name.option, request(builder)))
         return rt_fail(RT_EFORMAT,
-                       "option \"%s\" is unknown; known are fusion, dpN, tpN, epN, adpN and ppN_M (N GPUs, M "
-                       "microbatches)",
+                       "option \"%s\" is unknown; known are fusion, dpN, tpN, epN, adpN, ulyssesN, ringN and ppN_M "
+                       "(N GPUs, M microbatches)",
                        builder->name.option);
     if (request(builder)->runtime == RT_RUNTIME_COUNT)
         return rt_fail(
@@ -469,6 +469,9 @@ static void fill_request(struct builder *builder)
     step->quant = a->quant;
     step->kv_cache = a->kv_cache;
     step->image = a->image >= 0 ? a->image : 0;
+    step->image_width = a->image_width >= 0 ? a->image_width : 0;
+    step->frames = a->frames >= 0 ? a->frames : 0;
+    step->denoising_steps = a->steps >= 0 ? a->steps : 0;
     step->layout = a->channels_last ? RT_LAYOUT_NHWC : RT_NOT_GIVEN;
     step->autocast = a->autocast;
     step->parallel.fabric = a->fabric;

@@ -88,7 +88,7 @@ enum rt_workload_kind rt_workload_kind_of(const struct rt_workload *workload, co
         return RT_KIND_GENERATION;
     if (workload->mode == RT_INFERENCE && step->runtime == RT_RUNTIME_SERVING)
         return RT_KIND_PREFILL;
-    if (parallel->data * parallel->tensor * parallel->pipeline > 1)
+    if (parallel->data * parallel->tensor * parallel->pipeline * rt_parallelism_sequence(parallel) > 1)
         return RT_KIND_DISTRIBUTED;
     if (step->fusion)
         return RT_KIND_FUSION;

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """LLM servers' energy (ML.ENERGY Leaderboard, repository ml-energy/leaderboard-v2) for `rooftile dataset import --format workloads`:
 
-  scripts/corpora/mlenergy.py FOLDER -o OUT.csv      FOLDER holds data/llm_text_generation/*/GPU/ORGANISATION/MODEL/*.json
+  scripts/corpora/mlenergy.py FOLDER -o OUT.csv      FOLDER holds data/llm_text_generation/*/GPU/ORGANISATION/MODEL/*.json,
+                                                     or, of version 3, data/tasks/text-to-image.json and text-to-video.json
 
 A file is a server in its steady state: all requests are there from the start, the number that run at once is limited, and only the time in
 which others wait is counted (its page "About" says so; vLLM 0.5.4, CUDA 12.4, A100-SXM4-40GB and H100 SXM of AWS). It gives the energy of a request over all
@@ -17,8 +18,12 @@ longer than its GPUs: `vllm-0.5` of rooftile's table of servers. 16 bits: the se
 
 legacy/: PyTorch 2.0.1 with FastChat, FP16, one request at a time (the older page about it): latency and energy of an answer, a generation. About 3,000
 prompts of ShareGPT of at most 10,000 characters, taken as 200 tokens; attention is written out. Fine-tuned Llama 1 models are one network. Which boards of
-the A100 and V100 is not said: SXM4 of 40 GB and PCIe of 32 GB are taken. Vision-language and diffusion models are left out and counted; so
-`rooftile evaluate` counts models that graphs cannot be built of (Gemma, Phi-3, StarCoder2)."""
+the A100 and V100 is not said: SXM4 of 40 GB and PCIe of 32 GB are taken. Vision-language models are left out and counted; so
+`rooftile evaluate` counts models that graphs cannot be built of (Gemma, Phi-3, StarCoder2).
+
+diffusion/text-to-image: pipelines of diffusers in fp16, without compilation, one GPU, at their own size; others than rooftile knows are counted by
+`rooftile evaluate`. Version 3 (repository ml-energy/benchmark, mlenergy/diffusion): xDiT with flash-attn, in bf16, not compiled; tokens of an image
+on Ulysses x ring GPUs; a batch from its prompts to its pictures, which leave as PIL images; energy is of all GPUs. Its runs of LLMs are counted."""
 import json
 import re
 import sys
@@ -26,6 +31,8 @@ import sys
 from runs_csv import Refused, Runs, main, rows
 
 LEGACY_DEVICES = {"A100": "A100-SXM4-40GB"}  # the page does not say which of the boards
+ITEMS = {"text-to-image": "image", "text-to-video": "video"}
+DTYPES = {"bfloat16": "bf16", "float16": "fp16"}
 PROMPTS = {"chat": 128, "code": 150}
 LEGACY_PROMPT = 200
 MODELS = {"meta-llama-3.1-8b-instruct": "llama-3.1-8b", "meta-llama-3.1-70b-instruct": "llama-3.1-70b", "meta-llama-3.1-405b-instruct": "llama-3.1-405b",
@@ -74,9 +81,43 @@ def add_legacy(runs, path):
                  mode="generation", dtype="fp16", runtime="eager-math", backend="transformers", software="pytorch 2.0.1, fastchat", run=f"{task} {row['model']}")
 
 
+def add_diffusion(runs, path):
+    """A run of version 2: sizes are the pipeline's own."""
+    run = json.loads(path.read_text(encoding="utf-8"))
+    seconds, joules = run["Batch latency (s)"], run["Energy/image (J)"] * run["Batch size"]
+    runs.add(1e6 * seconds, measured={"energy_mj": 1e3 * joules, "power_w": joules / seconds}, device=run["GPU"], model=run["Model"],
+             batch=run["Batch size"], mode="inference", dtype="fp16", runtime="eager", backend="diffusers", steps=run["Denoising steps"],
+             software="diffusers", run=path.parent.parent.parent.parent.name)
+
+
+def add_pipeline(runs, run, task, item):
+    """A run of version 3."""
+    seconds, gpus, batch = run["batch_latency_s"], run["num_gpus"], run["batch_size"]
+    joules = run[f"energy_per_{item}_joules"] * batch
+    degrees = [f"{name}{run[f'{name}_degree']}" for name in ("ulysses", "ring") if run[f"{name}_degree"] > 1]
+    runs.add(1e6 * seconds, measured={"energy_mj": 1e3 * joules, "power_w": joules / seconds / gpus}, device=run["gpu_model"],
+             model=run["model_id"], batch=batch, mode="inference", option="-".join(degrees), dtype=DTYPES[run["weight_precision"]],
+             runtime="eager", backend="xdit", image=f"{run[f'{item}_height']}x{run[f'{item}_width']}", frames=run.get("num_frames", ""),
+             steps=run["inference_steps"], software="xdit", run=task)
+
+
+def convert_tasks(tasks):
+    runs = Runs("mlenergy_v3")
+    for path in sorted(tasks.glob("*.json")):
+        content = json.loads(path.read_text(encoding="utf-8"))
+        for run in content["configurations"]:
+            if path.stem in ITEMS:
+                add_pipeline(runs, run, path.stem, ITEMS[path.stem])
+            else:
+                runs.drop(f"LLM servers of {path.stem}")
+    return runs
+
+
 def convert(folder):
     runs = Runs("mlenergy")
     data = folder / "data"
+    if (data / "tasks").is_dir():
+        return convert_tasks(data / "tasks")
     paths = sorted(data.glob("llm_text_generation/*/*/*/*/*.json"))
     if not paths:
         raise Refused(f"{folder}: holds no data/llm_text_generation/*/GPU/ORGANISATION/MODEL/*.json; name the corpus' own folder")
@@ -84,9 +125,13 @@ def convert(folder):
         add_server(runs, path, path.relative_to(data).parts[1])
     for path in sorted(data.glob("legacy/*_benchmark.csv")):
         add_legacy(runs, path)
-    for kind, what in (("mllm_text_generation", "vision-language models"), ("diffusion", "diffusion models")):
-        for _ in data.glob(f"{kind}/*/*/*/*/*.json"):
-            runs.drop(what)
+    for path in sorted(data.glob("diffusion/*/*/*/*/*.json")):
+        if path.relative_to(data).parts[1] == "text-to-image":
+            add_diffusion(runs, path)
+        else:
+            runs.drop("pipelines of videos, of version 2")
+    for _ in data.glob("mllm_text_generation/*/*/*/*/*.json"):
+        runs.drop("vision-language models")
     return runs
 
 

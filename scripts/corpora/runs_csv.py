@@ -12,8 +12,8 @@ import catalogue
 
 COLUMNS = ("device", "model", "batch", "sequence", "mode", "dtype", "option", "end_to_end_us", "runtime", "backend", "lengths", "contexts",
            "output", "prompt", "fabric", "quant", "kv_cache", "image", "layout", "autocast", "input", "optimizer", "host", "software",
-           "corpus", "run", "power_limit_w")
-REQUIRED = COLUMNS[:-1]  # written even where no run has them
+           "corpus", "run", "power_limit_w", "frames", "steps")
+REQUIRED = COLUMNS[:-3]  # written even where no run has them
 # Beside the time: the peak of a run, MiB; the energy of all its GPUs, mJ; the mean power of one of them, W.
 MEASURED = ("memory_allocated_mib", "memory_reserved_mib", "memory_used_mib", "energy_mj", "power_w")
 
