@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const rt_run_attribute_names[] = {
-    "runtime",  "backend", "lengths", "contexts", "output", "prompt",    "fabric", "quant",
-    "kv_cache", "image",   "layout",  "autocast", "input",  "optimizer", "host",   "power_limit_w",
-    "frames",   "steps"};
+const char *const rt_run_attribute_names[] = {"runtime",       "backend",  "lengths", "contexts",  "output",
+                                              "prompt",        "fabric",   "quant",   "kv_cache",  "image",
+                                              "layout",        "autocast", "input",   "optimizer", "host",
+                                              "power_limit_w", "frames",   "steps"};
 const size_t rt_run_attribute_count = RT_COUNT(rt_run_attribute_names);
 const char *const rt_memory_attributes[RT_MEMORY_COLUMNS] = {"memory_allocated_mib", "memory_reserved_mib",
                                                              "memory_used_mib"};
@@ -155,20 +155,22 @@ static int read_image(const char *text, int64_t *height, int64_t *width)
     size_t first = x != NULL ? (size_t)(x - text) : text != NULL ? strlen(text) : 0;
     if (text == NULL ||
         (rt_parse_integer(text, first, height) == 0 && *height >= 1 && *height <= RT_MOST_PIXELS &&
-         (x == NULL || (rt_parse_integer(x + 1, strlen(x + 1), width) == 0 && *width >= 1 && *width <= RT_MOST_PIXELS))))
+         (x == NULL ||
+          (rt_parse_integer(x + 1, strlen(x + 1), width) == 0 && *width >= 1 && *width <= RT_MOST_PIXELS))))
         return RT_OK;
-    return rt_fail(RT_EFORMAT,
-                   "its attribute image is \"%.24s\"; it must be the side of its images in pixels, 1 to %d, or "
-                   "height and width, 720x1280",
-                   text, RT_MOST_PIXELS);
+    return rt_fail(
+        RT_EFORMAT,
+        "its attribute image is \"%.24s\"; it must be the side of its images in pixels, 1 to %d, or "
+        "height and width, 720x1280",
+        text, RT_MOST_PIXELS);
 }
 
 static int read_count(const char *name, const char *text, int64_t most, int64_t *out)
 {
     if (text == NULL || (rt_parse_integer(text, strlen(text), out) == 0 && *out >= 1 && *out <= most))
         return RT_OK;
-    return rt_fail(RT_EFORMAT, "its attribute %s is \"%.24s\"; it must be a whole number from 1 to %" PRId64, name,
-                   text, most);
+    return rt_fail(RT_EFORMAT, "its attribute %s is \"%.24s\"; it must be a whole number from 1 to %" PRId64,
+                   name, text, most);
 }
 
 static int read_transfer(const char *text, enum rt_transfer *out)

@@ -194,8 +194,17 @@ static uint32_t merge(struct rt_graph *graph, uint32_t sum, uint32_t part, int64
     return rt_build_binary(graph, "ring.add", RT_OP_ADD, sum, y, rows, cols, rows * cols);
 }
 
-/* Keys and values go round while attention to those before them runs (their time is hidden behind it where it
- * is shorter: a graph does not know). Text's are beside the last round's. */
+/* Keys and values go to the next GPU of the ring, in one group of messages. */
+static uint32_t pass_on(struct rt_graph *graph, uint32_t x, int64_t elements)
+{
+    uint32_t node = rt_node_add(graph, "ring.pass", x, RT_NO_INPUT, (double)elements);
+    rt_graph_add_kernel(graph, RT_FORWARD, RT_OP_SEND_RECEIVE, (const int64_t[]){2, elements});
+    return node;
+}
+
+/* Keys and values go round: while attention to those before them runs, but NCCL's kernels take
+ * multiprocessors from it meanwhile, and a round ends with both, so messages count in full. Text's are beside
+ * the last round's. */
 static uint32_t rounds(struct rt_graph *graph, const char *name, const uint32_t qkv[3], int64_t batch,
                        int64_t tokens, int64_t text, int64_t heads, int64_t head_dim)
 {
@@ -206,6 +215,8 @@ static uint32_t rounds(struct rt_graph *graph, const char *name, const uint32_t 
         uint32_t part = one_attention(graph, name, qkv, batch, queries, keys, heads, head_dim);
         if (ring(graph) == 1)
             return part;
+        if (r + 1 < ring(graph))
+            pass_on(graph, qkv[1], 2 * batch * tokens * cols);
         sum = r == 0 ? widen(graph, "ring.first", part, rows, cols) : merge(graph, sum, part, rows, cols);
     }
     return narrow(graph, "ring.cast", sum, rows, cols);
