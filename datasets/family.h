@@ -20,7 +20,7 @@ enum rt_family {
     RT_FAMILY_MEMORY,
     RT_FAMILY_HOST,      /* launches, copies between host and device */
     RT_FAMILY_LATENT,    /* attention to latent or to chosen keys */
-    RT_FAMILY_RECURRENT, /* linear attention, state spaces */
+    RT_FAMILY_RECURRENT, /* linear attention, state spaces, streams of a residual */
     RT_FAMILY_COUNT
 };
 

@@ -66,13 +66,20 @@ def product(table, first, second):
     return compute.multiply(column(table, first), column(table, second))
 
 
+def several_tokens(table, left_out, name):
+    """A prefill of one token runs another kernel than the step of decoding that has its dims, and no server runs it."""
+    alone = compute.and_(starts(table, "causal_conv1d_fn"), compute.equal(column(table, "seq_len"), 1))
+    return keep(table, compute.invert(alone), left_out, f"{name} that prefill one token")
+
+
 def finish(tables):
     """Servers compute in 16 bits; num_tokens is batch_size times seq_len, d_model of the layer's products."""
     return concat_tables([put(without(table, "num_tokens", "d_model"), dtype="bfloat16") for table in tables], promote_options="default")
 
 
-def gated_delta_net(table, _left_out):
+def gated_delta_net(table, left_out):
     """Queries, keys and values go through one convolution; TensorRT-LLM's collector, and SGLang's of 0.5.10, timed that of the keys alone."""
+    table = several_tokens(table, left_out, "gdn_perf")
     is_convolution = starts(table, "causal_conv1d")
     conv, rule = table.filter(is_convolution), table.filter(compute.invert(is_convolution))
     keys = product(conv, "num_k_heads", "head_k_dim")
@@ -83,6 +90,7 @@ def gated_delta_net(table, _left_out):
 
 def kimi_delta_attention(table, left_out):
     """Three convolutions of a prefill, one of a step; gates for every column of the key."""
+    table = several_tokens(table, left_out, "kda_perf")
     table = keep(table, compute.invert(starts(table, "fused_kda_decode", "kda_fused_decode")), left_out,
                  "kda_perf whose kernel convolves and normalises, too")
     three = starts(table, "causal_conv1d_fn_qkv3")
@@ -101,8 +109,9 @@ def kimi_delta_attention(table, left_out):
                    delta_rules(rule, column(rule, "head_k_dim"))])
 
 
-def mamba2(table, _left_out):
+def mamba2(table, left_out):
     """Convolutions of x, B and C."""
+    table = several_tokens(table, left_out, "mamba2_perf")
     channels = compute.add(product(table, "nheads", "head_dim"), compute.multiply(product(table, "n_groups", "d_state"), 2))
     return finish([convolutions(table, channels)])
 

@@ -118,6 +118,7 @@ DIM(head_dim)
 DIM(tp)
 DIM(ep)
 DIM(window)
+DIM(gates)
 
 static double attention_generation(const struct rt_tiled_call *l)
 {
@@ -258,6 +259,44 @@ static double experts_mxfp4_triton(const struct rt_tiled_call *l)
 {
     return l->query->call.dtype == RT_MXFP4 && !l->experts.cutlass &&
            rt_design_of(l->device)->units == RT_MATRIX_WARP_GROUP;
+}
+
+#define RECURRENT(name_, kind_)                                                                              \
+    static double recurrent_##name_(const struct rt_tiled_call *l)                                           \
+    {                                                                                                        \
+        return rt_call_family(&l->query->call) == RT_FAMILY_RECURRENT && l->recurrent.kind == (kind_);       \
+    }
+RECURRENT(chunked, RT_RECURRENT_CHUNKED)
+RECURRENT(fused, RT_RECURRENT_FUSED)
+RECURRENT(fused_tensor, RT_RECURRENT_FUSED_TENSOR)
+RECURRENT(step, RT_RECURRENT_STEP)
+RECURRENT(channels, RT_RECURRENT_CHANNELS)
+RECURRENT(convolution_step, RT_RECURRENT_CONVOLUTION_STEP)
+RECURRENT(pre, RT_RECURRENT_PRE)
+RECURRENT(post, RT_RECURRENT_POST)
+static double recurrent_log2_heads(const struct rt_tiled_call *l)
+{
+    return log2(l->recurrent.heads);
+}
+static double recurrent_log2_steps(const struct rt_tiled_call *l)
+{
+    return log2(l->recurrent.steps);
+}
+static double recurrent_log2_blocks(const struct rt_tiled_call *l)
+{
+    return log2(l->recurrent.blocks);
+}
+static double recurrent_log2_rewritten(const struct rt_tiled_call *l)
+{
+    return log2(l->recurrent.bytes / rt_query_bytes(l->query));
+}
+static double recurrent_sglang(const struct rt_tiled_call *l)
+{
+    return l->recurrent.server == RT_SERVER_SGLANG;
+}
+static double recurrent_tensorrt(const struct rt_tiled_call *l)
+{
+    return l->recurrent.server == RT_SERVER_TENSORRT;
 }
 
 static double conv_log2_pixels(const struct rt_tiled_call *l)
@@ -456,6 +495,23 @@ const struct rt_feature rt_features[] = {
     {"experts_tensorrt", "1 for experts as TensorRT-LLM runs them before sm_100", experts_tensorrt,
      RT_OF_CALL},
     {"experts_sglang", "1 for those of SGLang", experts_sglang, RT_OF_CALL},
+    {"recurrent_chunked", "1 for a recurrence's prefill in several kernels", recurrent_chunked, RT_OF_CALL},
+    {"recurrent_fused", "1 for one in one kernel", recurrent_fused, RT_OF_CALL},
+    {"recurrent_fused_tensor", "1 for that made for tensor memory", recurrent_fused_tensor, RT_OF_CALL},
+    {"recurrent_step", "1 for its step of decoding", recurrent_step, RT_OF_CALL},
+    {"recurrent_channels", "1 for causal convolutions with a block a channel", recurrent_channels,
+     RT_OF_CALL},
+    {"recurrent_convolution_step", "1 for those of one token", recurrent_convolution_step, RT_OF_CALL},
+    {"recurrent_pre", "1 for hyper-connections before a layer", recurrent_pre, RT_OF_CALL},
+    {"recurrent_post", "1 for those after it", recurrent_post, RT_OF_CALL},
+    {"recurrent_log2_heads", "heads or channels that nothing joins", recurrent_log2_heads, RT_OF_CALL},
+    {"recurrent_log2_steps", "steps that wait for one another", recurrent_log2_steps, RT_OF_CALL},
+    {"recurrent_log2_blocks", "blocks that take them", recurrent_log2_blocks, RT_OF_CALL},
+    {"recurrent_log2_rewritten", "bytes with what kernels write for each other over bytes",
+     recurrent_log2_rewritten, RT_OF_CALL},
+    {"recurrent_sglang", "1 for recurrences as SGLang runs them", recurrent_sglang, RT_OF_CALL},
+    {"recurrent_tensorrt", "1 for those of TensorRT-LLM", recurrent_tensorrt, RT_OF_CALL},
+    {"dim_gates", "dim gates", dim_gates, RT_OF_CALL},
     {"conv_log2_pixels", "pixels that a convolution computes or, by filter, sums over", conv_log2_pixels,
      RT_OF_CALL},
     {"conv_log2_side", "side of its image", conv_log2_side, RT_OF_CALL},

@@ -38,6 +38,11 @@
     "experts_weight_share experts_ln_gathered experts_log2_padding experts_log2_blocks dim_ep dim_tp "       \
     "dtype_width dtype_block_scaled dtype_weights_only experts_cutlass experts_cutlass_tensor "              \
     "experts_mxfp4_triton experts_tensorrt experts_sglang"
+#define RECURRENT_FEATURES                                                                                   \
+    "log2_intensity log2_flops log2_bytes dim_batch dim_tokens dim_gates recurrent_chunked recurrent_fused recurrent_fused_tensor " \
+    "recurrent_step recurrent_channels recurrent_convolution_step recurrent_pre recurrent_post "             \
+    "recurrent_log2_heads recurrent_log2_steps recurrent_log2_blocks recurrent_log2_rewritten "              \
+    "recurrent_sglang recurrent_tensorrt"
 #define CONV_FEATURES                                                                                        \
     "log2_intensity conv_log2_pixels conv_log2_side conv_log2_inputs conv_log2_outputs conv_log2_taps "      \
     "conv_log2_stride conv_log2_groups conv_by_data conv_by_filter conv_dense conv_tile_fill padding_128x64 " \
@@ -82,6 +87,8 @@ const struct rt_recipe rt_recipes[] = {
                 12),
     ROOFTILE_BY("times", RT_TILE_TILING, RT_FAMILY_MOE, RT_UNITS_ANY, EXPERTS_FEATURES, 64, 0.05, 13500, 0,
                 12),
+    ROOFTILE_BY("times", RT_TILE_TILING, RT_FAMILY_RECURRENT, RT_UNITS_ANY, RECURRENT_FEATURES, 64, 0.05,
+                13500, 0, 12),
     ROOFTILE(RT_FAMILY_LAYERNORM, RT_UNITS_VECTOR, "log2_bytes row_fill log2_cols", 32, 0, 3500, 20, 12),
     ROOFTILE_BY("times", RT_TILE_WALK, RT_FAMILY_LAYERNORM, RT_UNITS_MATRIX,
                 "log2_bytes log2_cols log2_steps", 32, 0, 3500, 0, 96),
@@ -99,6 +106,7 @@ const struct rt_recipe rt_recipes[] = {
     LINEAR(RT_FAMILY_ATTENTION),
     LINEAR(RT_FAMILY_MOE),
     LINEAR(RT_FAMILY_LATENT),
+    LINEAR(RT_FAMILY_RECURRENT),
     WAVE_SCALING(RT_FAMILY_LINEAR),
     WAVE_SCALING(RT_FAMILY_BMM),
     WAVE_SCALING(RT_FAMILY_CONV),
@@ -108,6 +116,7 @@ const struct rt_recipe rt_recipes[] = {
     WAVE_SCALING(RT_FAMILY_ATTENTION),
     WAVE_SCALING(RT_FAMILY_MOE),
     WAVE_SCALING(RT_FAMILY_LATENT),
+    WAVE_SCALING(RT_FAMILY_RECURRENT),
     LINKS(RT_FAMILY_COLLECTIVE),
 };
 const size_t rt_recipe_count = RT_COUNT(rt_recipes);

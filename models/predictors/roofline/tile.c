@@ -245,8 +245,9 @@ bool rt_tiled_call_init_tiling(struct rt_tiled_call *launch, const struct rt_que
     if (!rt_tiled_call_init_whole(launch, query, device))
         return false;
     enum rt_family family = rt_call_family(&query->call);
-    const struct rt_tiling_time *fused =
-        rt_families[family].attention ? &launch->attention.fused : &launch->experts.fused;
+    const struct rt_tiling_time *fused = rt_families[family].attention   ? &launch->attention.fused
+                                         : family == RT_FAMILY_RECURRENT ? &launch->recurrent.fused
+                                                                         : &launch->experts.fused;
     if (family == RT_FAMILY_ATTENTION)
         rt_tiling_attention(query->call.op, query->call.dtype, query->call.dim, query->server, device,
                             &launch->attention);
@@ -255,6 +256,9 @@ bool rt_tiled_call_init_tiling(struct rt_tiled_call *launch, const struct rt_que
                          &launch->attention);
     else if (family == RT_FAMILY_MOE)
         rt_tiling_experts(query->call.dtype, query->call.dim, query->server, device, &launch->experts);
+    else if (family == RT_FAMILY_RECURRENT)
+        rt_tiling_recurrent(query->call.op, query->call.dtype, query->call.dim, query->server, device,
+                            &launch->recurrent);
     else
         return true;
     launch->start_us = fused->start_us + fused->blocks_us;

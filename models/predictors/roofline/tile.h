@@ -10,6 +10,7 @@
 #include "datasets/call.h"
 #include "models/predictors/roofline/conv.h"
 #include "models/predictors/roofline/tiling.h"
+#include "models/predictors/roofline/tiling_recurrent.h"
 
 #include <stdbool.h>
 
@@ -62,6 +63,7 @@ struct rt_tiled_call {
     double start_us; /* of bound_us: what the kernel takes beside its work */
     struct rt_attention_tiling attention;
     struct rt_experts_tiling experts;
+    struct rt_recurrent_tiling recurrent;
     struct rt_conv_shape conv; /* of a convolution, as the product that m, n and k are of, */
     struct rt_conv_times conv_times;
 };
@@ -80,8 +82,8 @@ bool rt_tiled_call_init_whole(struct rt_tiled_call *launch, const struct rt_quer
 bool rt_tiled_call_init_walk(struct rt_tiled_call *launch, const struct rt_query *query,
                              const struct rt_device *device);
 
-/* As rt_tiled_call_init_whole, with attention and experts tiled (tiling.h): bound_us is the time of the
- * tiling, compute_us and memory_us are its parts. */
+/* As rt_tiled_call_init_whole, with attention, experts and recurrences tiled (tiling.h, tiling_recurrent.h):
+ * bound_us is the time of the tiling, compute_us and memory_us are its parts. */
 bool rt_tiled_call_init_tiling(struct rt_tiled_call *launch, const struct rt_query *query,
                                const struct rt_device *device);
 

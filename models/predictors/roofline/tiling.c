@@ -124,7 +124,9 @@ void rt_tiling_rows(const struct rt_device *device, bool layernorm, double rows,
         tiling.fill = cols / 4 / (ceil(cols / 4 / tiling.threads) * tiling.threads);
     double resident = rt_design_of(device)->threads;
     double blocks_per_sm = fmax(1, fmin(floor(resident / tiling.threads), resident == 1024 ? 16 : 32));
-    double in_flight = fmin(ceil(rows / tiling.rows), device->bandwidth_gbs / SM_GBS * blocks_per_sm);
+    /* Bandwidth that does not get through the L2 keeps no rows in flight. */
+    double gbs = fmin(device->bandwidth_gbs, 1e-9 * rt_vector_l2_bandwidth(device));
+    double in_flight = fmin(ceil(rows / tiling.rows), gbs / SM_GBS * blocks_per_sm);
     tiling.log2_in_l2 = log2(in_flight * tiling.rows * cols * width / rt_near_l2_bytes(device));
     *out = tiling;
 }
@@ -429,15 +431,19 @@ static const double FLASH2_SHARE = 0.35; /* of the peak */
 
 double rt_flash2_us(enum rt_op_id op, enum rt_dtype dtype, const int64_t *dim, const struct rt_device *device)
 {
-    if (rt_design_of(device)->units != RT_MATRIX_WARP_GROUP || !(op == RT_OP_ATTENTION_ENCODER || op == RT_OP_ATTENTION_CROSS))
+    if (rt_design_of(device)->units != RT_MATRIX_WARP_GROUP ||
+        !(op == RT_OP_ATTENTION_ENCODER || op == RT_OP_ATTENTION_CROSS))
         return NAN;
     double head = (double)dim[RT_ENCODER_HEAD_DIM], padded = 32 * ceil(head / 32);
     double flops = rt_ops[op].flops(dim) * padded / head;
-    double compute_us = 1e6 * flops / (FLASH2_SHARE * rt_device_peak_flops(device, RT_FAMILY_ATTENTION, dtype));
-    double blocks = (double)dim[RT_ATTENTION_BATCH] * (double)dim[RT_ENCODER_HEADS] * ceil((double)dim[RT_ATTENTION_TOKENS] / 128);
+    double compute_us =
+        1e6 * flops / (FLASH2_SHARE * rt_device_peak_flops(device, RT_FAMILY_ATTENTION, dtype));
+    double blocks = (double)dim[RT_ATTENTION_BATCH] * (double)dim[RT_ENCODER_HEADS] *
+                    ceil((double)dim[RT_ATTENTION_TOKENS] / 128);
     double waves = ceil(blocks / device->sms) * device->sms / blocks; /* the last one is not full */
     double bytes = rt_ops[op].bytes(dim, rt_dtypes[dtype].bytes);
-    return rt_cycles_us(device, START_CYCLES) + fmax(compute_us * waves, 1e6 * bytes / (1e9 * device->bandwidth_gbs));
+    return rt_cycles_us(device, START_CYCLES) +
+           fmax(compute_us * waves, 1e6 * bytes / (1e9 * device->bandwidth_gbs));
 }
 
 /* ---- experts ---- */

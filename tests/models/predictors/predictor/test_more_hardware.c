@@ -89,7 +89,7 @@ static void draw_shares(struct rt_device *base, struct rt_device *raised)
 static bool is_drawn(enum rt_family family)
 {
     return rt_family_vector(family) || rt_families[family].product || rt_families[family].attention ||
-           family == RT_FAMILY_MOE || family == RT_FAMILY_CONV;
+           family == RT_FAMILY_MOE || family == RT_FAMILY_CONV || family == RT_FAMILY_RECURRENT;
 }
 
 static enum rt_op_id random_op(void)
@@ -147,6 +147,25 @@ static void random_experts(struct rt_call *call)
     memcpy(call->dim, dim, sizeof dim);
 }
 
+/* Heads, columns and gates of delta rules; of state spaces heads, their columns, groups, states and chunks;
+ * of convolutions and hyper-connections what random_call drew but for the last. */
+static void random_recurrence(struct rt_call *call)
+{
+    bool delta = call->op == RT_OP_DELTA_RULE_CONTEXT || call->op == RT_OP_DELTA_RULE_GENERATION,
+         convolves = call->op == RT_OP_CAUSAL_CONV1D;
+    int64_t columns = coin() ? 64 : 128, groups = size(16);
+    const int64_t rule[] = {groups, columns, groups * size(8), columns, coin() ? 1 : columns},
+                  space[] = {groups * size(16), columns, groups, coin() ? 128 : 256, coin() ? 128 : 256};
+    if (convolves || call->op == RT_OP_HYPER_CONNECTION_PRE || call->op == RT_OP_HYPER_CONNECTION_POST) {
+        call->dim[convolves ? 3 : 2] = 4;
+        return;
+    }
+    call->dim[0] = size(256);
+    if (coin())
+        call->dim[1] = size(8);
+    memcpy(call->dim + 2, delta ? rule : space, sizeof rule);
+}
+
 /* In any phase, with or without groups, strides, dilation. */
 static void random_convolution(struct rt_call *call)
 {
@@ -184,6 +203,8 @@ static void random_call(struct rt_call *call)
             random_latent(call);
         else if (rt_ops[op].family == RT_FAMILY_MOE)
             random_experts(call);
+        else if (rt_ops[op].family == RT_FAMILY_RECURRENT)
+            random_recurrence(call);
         else if (rt_ops[op].family == RT_FAMILY_CONV)
             random_convolution(call);
     } while (rt_op_check(op, call->dim) != RT_OK);
