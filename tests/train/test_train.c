@@ -234,7 +234,7 @@ static void test_effects_separate_devices(void)
     CU_ASSERT_EQUAL_FATAL(effects->count, 2);
     double apart = effects->known[1].value[RT_EFFECT_MEMORY] - effects->known[0].value[RT_EFFECT_MEMORY];
     printf("# effects of memory differ by %.2f\n", apart);
-    CU_ASSERT_TRUE(apart > 0.3); /* of ln 2: the ridge shrinks it, and features differ between the devices */
+    CU_ASSERT_TRUE(apart > 0.2); /* of ln 2: the ridge shrinks it, the start takes a part, and features differ */
     double middle = effects->known[0].value[RT_EFFECT_MEMORY] + effects->known[1].value[RT_EFFECT_MEMORY];
     CU_ASSERT_TRUE(fabs(middle) < 1e-3);
     rt_predictor_release(&predictor);
