@@ -283,9 +283,19 @@ static int add_kind(struct rt_model *model, const struct rt_layer_kind *kind, co
     return RT_OK;
 }
 
+/* Of a state-space mixer: heads, and what its steps are made of. */
+static void complete_states(struct rt_model *model)
+{
+    if (model->states.heads < 1 && model->states.head_dim > 0 && model->states.expand > 0)
+        model->states.heads = model->states.expand * model->hidden / model->states.head_dim;
+    if (model->states.rank < 0)
+        model->states.rank = (model->hidden + 15) / 16;
+}
+
 /* Experts, and heads that a block's group divides. */
 static int check_sizes(struct rt_model *model, const char *where)
 {
+    complete_states(model);
     if (model->experts.topk > model->experts.count && model->experts.count > 0)
         return rt_fail(RT_EFORMAT,
                        "%s: each token goes to %" PRId64 " of %" PRId64
@@ -324,6 +334,8 @@ static int check_kind(const struct rt_model *model, unsigned does, const char *w
         {RT_DOES_EXPERTS, model->experts.count > 0 && model->experts.topk > 0 && model->experts.width > 0,
          "experts: their number, those of a token and their width (experts.*)"},
         {RT_DOES_WINDOW, model->reach.window > 0, "a window: its tokens (reach.window)"},
+        {RT_DOES_ATTENTION | RT_DOES_WINDOW, model->output.groups == 0 || model->layered.ratios.count > 0,
+         "compressed keys: how many tokens each layer's stand for (compress_ratios)"},
         {RT_DOES_INDEX, model->index.dim > 0 && model->index.topk > 0 && model->index.block > 0,
          "an indexer: its heads' width, how many are chosen and of what (index.*)"},
     };

@@ -282,6 +282,8 @@ static double largest_matrix(const struct rt_model *model)
                              model->delta.k_heads * model->delta.k_dim,
                              model->delta.v_heads * model->delta.v_dim,
                              model->states.heads * model->states.head_dim,
+                             model->states.heads * model->states.head_dim * model->states.state,
+                             model->states.rank,
                              model->states.groups * model->states.state,
                              2 * model->distance.span,
                              model->token_conv.kernel * model->hidden,

@@ -297,7 +297,8 @@ int rt_config_read_key(struct rt_model *model, const struct rt_config_key *key, 
         set(model, key, 0);
         return RT_OK;
     }
-    if (json_is_null(value) && key->null_derives) {
+    bool automatic = json_is_string(value) && strcmp(json_string_value(value), "auto") == 0;
+    if ((json_is_null(value) || automatic) && key->null_derives) {
         set(model, key, -1);
         return RT_OK;
     }

@@ -220,9 +220,14 @@ struct rt_model {
     } delta;
     struct { /* Mamba-2 */
         int64_t heads, head_dim, groups, state, kernel, chunk;
+        int64_t expand; /* heads are as many as make this times the hidden size, where they are not given */
+        int64_t rank;   /* Mamba-1: of what steps are made of; 0: Mamba-2; -1: a sixteenth of the hidden size */
         bool bias, conv_bias, normed; /* its products; its convolution; a norm before the last product */
+        bool inner_normed;            /* Mamba-1: norms of what steps and states are made of (Jamba) */
     } states;
     int64_t short_kernel; /* of a gated short convolution */
+    bool ffn_adjusted;    /* LFM2: 2/3 of the given width, and a multiple of: */
+    int64_t ffn_multiple;
 
     /* Each token goes to `topk` of `count` experts; in encoder-decoders (Switch) to one, of fixed capacity.
      */

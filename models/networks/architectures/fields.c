@@ -129,6 +129,11 @@ const struct rt_model_field rt_model_fields[] = {
     FIELD(states.state, SIZE),
     FIELD(states.kernel, SIZE),
     FIELD(states.chunk, SIZE),
+    FIELD(states.expand, SIZE),
+    NULLABLE(states.rank),
+    FIELD(states.inner_normed, BOOLEAN),
+    FIELD(ffn_adjusted, BOOLEAN),
+    FIELD(ffn_multiple, SIZE),
     FIELD(states.bias, BOOLEAN),
     FIELD(states.conv_bias, BOOLEAN),
     FIELD(states.normed, BOOLEAN),
@@ -363,6 +368,14 @@ static void derive_modernbert(struct rt_model *model)
         model->reach.full_layers = (model->layers + model->reach.full_period - 1) / model->reach.full_period;
 }
 
+/* modeling_lfm2.py, Lfm2MLP */
+static void derive_lfm2(struct rt_model *model)
+{
+    int64_t multiple = model->ffn_multiple > 0 ? model->ffn_multiple : 1;
+    if (model->ffn_adjusted)
+        model->ffn_width = (2 * model->ffn_width / 3 + multiple - 1) / multiple * multiple;
+}
+
 /* A vocabulary of the decoder's own goes with a table of its own. */
 static void derive_marian(struct rt_model *model)
 {
@@ -427,7 +440,8 @@ static const struct rt_code derives[] = {
     FUNCTION(glm4_moe, derive_glm4_moe), FUNCTION(granitemoeshared, derive_granitemoeshared),
     FUNCTION(falcon, derive_falcon), FUNCTION(multi_query, derive_multi_query),
     FUNCTION_OF(albert, derive_albert, "distinct_layers|layers_of_group"), FUNCTION(deberta, derive_deberta),
-    FUNCTION_OF(modernbert, derive_modernbert, "reach.full_period"), FUNCTION(marian, derive_marian), {0}};
+    FUNCTION_OF(modernbert, derive_modernbert, "reach.full_period"), FUNCTION(marian, derive_marian),
+    FUNCTION(lfm2, derive_lfm2), {0}};
 
 /* As enum rt_norm_kind and rt_widening count them. */
 #define NORMS     "layer|rms|rms_one|layer_one|layer_weight|centred|layer_bare"

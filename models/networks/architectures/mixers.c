@@ -159,11 +159,58 @@ static uint32_t states_kernel(const struct rt_served *step, uint32_t x, struct r
                             (double)group.count * group.tokens * s.inner, decode);
 }
 
+/* Mamba-1 (arXiv 2312.00752; vLLM, mamba_mixer.py): a head is a column, and steps and states are made of what
+ * the convolution puts out. */
+static uint32_t scan_kernel(const struct rt_served *step, uint32_t x, struct rt_sequences group, bool decode)
+{
+    const struct rt_model *model = step->stack->model;
+    int64_t inner = states_of(step).inner;
+    const int64_t dim[] = {group.count, group.tokens, inner, 1, 1, model->states.state, model->states.chunk};
+    return rt_served_kernel(step, decode ? "states.decode" : "states.prefill",
+                            decode ? RT_OP_SSM_GENERATION : RT_OP_SSM_CONTEXT, x, dim,
+                            (double)group.count * group.tokens * inner, decode);
+}
+
+static uint32_t scan_convolution(const struct rt_served *step, uint32_t x, struct rt_sequences group,
+                                 bool decode)
+{
+    return convolve(step, convolution_name, x, group, states_of(step).inner,
+                    step->stack->model->states.kernel, decode);
+}
+
+static uint32_t scan(struct rt_served *step, uint32_t x)
+{
+    const struct rt_stack *stack = step->stack;
+    const struct rt_model *model = stack->model;
+    struct rt_graph *graph = stack->graph;
+    int64_t rows = stack->shape.rows, inner = states_of(step).inner, rank = model->states.rank,
+            state = model->states.state, made = rank + 2 * state;
+    double each = (double)(model->states.kernel + model->states.conv_bias);
+    x = rt_build_linear(graph, "states.in", x, rows, model->hidden, 2 * inner, model->states.bias);
+    size_t first = graph->node_count;
+    step->mix = scan_convolution;
+    x = rt_served_mix(step, x);
+    count_weights(step, first, convolution_name,
+                  (double)inner * (each + (double)state + 1)); /* decays, skips */
+    x = rt_build_linear(graph, "states.x", x, rows, inner, made, false);
+    if (model->states.inner_normed)
+        x = rt_served_rmsnorm(graph, "states.inner_norm", x, rows, made);
+    x = rt_build_linear(graph, "states.steps", x, rows, rank, inner, true);
+    step->mix = scan_kernel;
+    x = rt_served_mix(step, x);
+    rt_served_keep_states(step, STATE_BYTES * (double)inner * (double)state +
+                                    cache_width(step) * (double)inner * (double)(model->states.kernel - 1));
+    x = rt_build_linear(graph, "states.o", x, rows, inner, model->hidden, model->states.bias);
+    return rt_served_sum(step, "states.all_reduce", x);
+}
+
 uint32_t rt_served_states(struct rt_served *step, uint32_t x)
 {
     const struct rt_stack *stack = step->stack;
     const struct rt_model *model = stack->model;
     struct rt_graph *graph = stack->graph;
+    if (model->states.rank > 0)
+        return scan(step, x);
     struct states s = states_of(step);
     int64_t rows = stack->shape.rows, kernel = model->states.kernel;
     double each = (double)(kernel + model->states.conv_bias); /* of a channel */
