@@ -64,14 +64,37 @@ bool rt_device_effect_has_dtype(const struct rt_device_effect *effect, enum rt_d
     return effect->dtypes[0] == '\0' || has_word(effect->dtypes, rt_dtypes[dtype].name);
 }
 
+/* The first board of the device's chip that has a correction of its own; NULL where there is none. Files have
+ * boards' names alone. */
+static const struct rt_device_effect *calibrated_sibling(const struct rt_device_effects *effects,
+                                                         const struct rt_device *device)
+{
+    struct rt_device other;
+    for (size_t i = 0; i < effects->count; i++) {
+        if (effects->known[i].correction.points == 0)
+            continue;
+        rt_device_init(&other, effects->known[i].device);
+        rt_device_recall(&other); /* its chip */
+        if (rt_chip_same(&other, device))
+            return &effects->known[i];
+    }
+    return NULL;
+}
+
 void rt_device_effects_of(const struct rt_device_effects *effects, const struct rt_device *device,
                           struct rt_device_effect *out)
 {
     const struct rt_device_effect *known = rt_device_effects_known(effects, device);
-    if (known != NULL)
+    if (known != NULL) {
         *out = *known;
-    else
-        rt_device_effects_prior(effects, device, out);
+        return;
+    }
+    rt_device_effects_prior(effects, device, out);
+    const struct rt_device_effect *sibling = calibrated_sibling(effects, device);
+    if (sibling == NULL)
+        return;
+    memcpy(out->value, sibling->value, sizeof out->value); /* which the correction goes with */
+    out->correction = sibling->correction;
 }
 
 static double part_of(const struct rt_device_effect *effect, size_t offset)

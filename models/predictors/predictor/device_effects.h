@@ -85,7 +85,9 @@ void rt_device_effect_add_dtype(struct rt_device_effect *effect, enum rt_dtype d
 /* Was it? True where the file does not say. */
 bool rt_device_effect_has_dtype(const struct rt_device_effect *effect, enum rt_dtype dtype);
 
-/* The entry (what it owns is borrowed), or the prior by the description; zeros where there are no entries. */
+/* The entry (what it owns is borrowed); of a device without one the prior by the description, with the
+ * effects and the correction of a calibrated board of its chip, whose kernels take as long for the same
+ * reasons; zeros where there are no entries. */
 void rt_device_effects_of(const struct rt_device_effects *effects, const struct rt_device *device,
                           struct rt_device_effect *out);
 

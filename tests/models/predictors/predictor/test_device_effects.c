@@ -103,6 +103,34 @@ static void test_prior_keeps_to_the_vendor(void)
     RT_ASSERT_NEAR(out.value[RT_EFFECT_COMPUTE], 0.1, 1e-12);
 }
 
+/* A board without kernels takes over what a calibrated one of its chip is off by; one with kernels keeps its
+ * own, and another chip of the design the prior. */
+static void test_sibling(void)
+{
+    rt_real place = 0;
+    double weight = 0.7;
+    uint8_t dtype = RT_FP32;
+    struct rt_device_effect known[] = {effect("A100-PCIE-40GB", 0.3, -0.2, 30),
+                                       effect("A100-SXM4-40GB", 0.1, 0.2, 30)};
+    known[0].correction = (struct rt_residual_correction){
+        .points = 1, .width = 1, .point = &place, .weight = &weight, .dtype = &dtype};
+    struct rt_device_effects effects = {known, 2, RT_FAMILY_BMM};
+    struct rt_device device;
+    struct rt_device_effect out;
+    find("A100-SXM4-80GB", &device);
+    rt_device_effects_of(&effects, &device, &out);
+    CU_ASSERT_EQUAL(out.value[RT_EFFECT_COMPUTE], 0.3);
+    CU_ASSERT_EQUAL(out.correction.weight, &weight);
+    CU_ASSERT_EQUAL(out.kernels, 0);
+    find("A100-SXM4-40GB", &device);
+    rt_device_effects_of(&effects, &device, &out);
+    CU_ASSERT_EQUAL(out.value[RT_EFFECT_COMPUTE], 0.1);
+    CU_ASSERT_EQUAL(out.correction.points, 0);
+    find("A30", &device);
+    rt_device_effects_of(&effects, &device, &out);
+    CU_ASSERT_EQUAL(out.correction.points, 0);
+}
+
 /* A GPU known in bf16 is not known in fp32, although both are in the list of devices. */
 static void test_known_in_a_dtype(void)
 {
@@ -425,7 +453,8 @@ static void test_queued_kernels(void)
 }
 
 RT_TESTS(RT_TEST(test_prior), RT_TEST(test_prior_of_products), RT_TEST(test_prior_keeps_to_the_vendor),
-         RT_TEST(test_known_in_a_dtype), RT_TEST(test_seen_in_a_dtype), RT_TEST(test_how_a_device_is_known),
-         RT_TEST(test_memory_kinds), RT_TEST(test_memory_gain), RT_TEST(test_sustained_flops),
-         RT_TEST(test_sustained_matrix_flops), RT_TEST(test_times_head), RT_TEST(test_host_head),
-         RT_TEST(test_times_are_bounded), RT_TEST(test_gradient_of_times), RT_TEST(test_queued_kernels))
+         RT_TEST(test_sibling), RT_TEST(test_known_in_a_dtype), RT_TEST(test_seen_in_a_dtype),
+         RT_TEST(test_how_a_device_is_known), RT_TEST(test_memory_kinds), RT_TEST(test_memory_gain),
+         RT_TEST(test_sustained_flops), RT_TEST(test_sustained_matrix_flops), RT_TEST(test_times_head),
+         RT_TEST(test_host_head), RT_TEST(test_times_are_bounded), RT_TEST(test_gradient_of_times),
+         RT_TEST(test_queued_kernels))
