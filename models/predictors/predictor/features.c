@@ -212,6 +212,15 @@ static double experts_log2_blocks(const struct rt_tiled_call *l)
 {
     return log2(l->experts.blocks);
 }
+static double experts_ungated(const struct rt_tiled_call *l)
+{
+    return l->experts.ungated;
+}
+static double experts_ungated_sglang(const struct rt_tiled_call *l)
+{
+    return l->experts.ungated && l->experts.cutlass && l->experts.server == RT_SERVER_SGLANG &&
+           !l->experts.fused_kernels;
+}
 static double experts_tensorrt(const struct rt_tiled_call *l)
 {
     return l->experts.server == RT_SERVER_TENSORRT && !l->experts.fused_kernels;
@@ -476,6 +485,9 @@ const struct rt_feature rt_features[] = {
     {"experts_ln_gathered", "traffic with all tokens' rows over traffic", experts_ln_gathered, RT_OF_CALL},
     {"experts_log2_padding", "rows of whole tiles over rows", experts_log2_padding, RT_OF_CALL},
     {"experts_log2_blocks", "blocks of the first product", experts_log2_blocks, RT_OF_CALL},
+    {"experts_ungated", "1 for two products, not three", experts_ungated, RT_OF_CALL},
+    {"experts_ungated_sglang", "1 for those as SGLang runs them on Hopper", experts_ungated_sglang,
+     RT_OF_CALL},
     {"experts_cutlass", "1 where CUTLASS multiplies, not Triton", experts_cutlass, RT_OF_CALL},
     {"experts_cutlass_tensor", "1 for it with one scale a tensor", experts_cutlass_tensor, RT_OF_CALL},
     {"experts_mxfp4_triton", "1 for mxfp4 on Hopper", experts_mxfp4_triton, RT_OF_CALL},

@@ -37,7 +37,7 @@
     "log2_intensity log2_flops experts_log2_rows experts_even experts_log2_busiest experts_touched "         \
     "experts_weight_share experts_ln_gathered experts_log2_padding experts_log2_blocks dim_ep dim_tp "       \
     "dtype_width dtype_block_scaled dtype_weights_only experts_cutlass experts_cutlass_tensor "              \
-    "experts_mxfp4_triton experts_tensorrt experts_sglang"
+    "experts_mxfp4_triton experts_tensorrt experts_sglang experts_ungated experts_ungated_sglang"
 #define RECURRENT_FEATURES                                                                                   \
     "log2_intensity log2_flops log2_bytes dim_batch dim_tokens dim_gates recurrent_chunked recurrent_fused recurrent_fused_tensor " \
     "recurrent_step recurrent_channels recurrent_convolution_step recurrent_pre recurrent_post "             \

@@ -471,17 +471,21 @@ static double expert_stream_us(const struct rt_device *device, bool asynchronous
 
 /* What servers of mid-2026 run. TensorRT-LLM: CUTLASS' grouped products, of sm_100 on its own kernels, which
  * vLLM and SGLang take there through FlashInfer. vLLM on Hopper: CUTLASS for 8 bits by FlashInfer,
- * block-scaled ones with expert parallelism only (its fused_moe/oracle/fp8.py; issue 34249). Everywhere else
- * Triton, Marlin for int4. */
-static void choose_experts(enum rt_dtype dtype, bool spread, enum rt_server_project server,
+ * block-scaled ones with expert parallelism only (its fused_moe/oracle/fp8.py; issue 34249). SGLang on
+ * Hopper: CUTLASS for experts without a gate (the tables name it). Everywhere else Triton, Marlin for int4.
+ */
+static void choose_experts(enum rt_dtype dtype, const int64_t *dim, enum rt_server_project server,
                            const struct rt_device *device, struct rt_experts_tiling *tiling)
 {
+    bool spread = dim[RT_MOE_EP] > 1;
     enum rt_matrix_units units = rt_design_of(device)->units;
     bool vllm = server == RT_SERVER_VLLM;
     tiling->server = server;
+    tiling->ungated = rt_moe_products(dim) < 3;
     tiling->fused_kernels = units == RT_MATRIX_TENSOR_MEMORY && !(vllm && dtype == RT_INT4);
     tiling->cutlass =
         tiling->fused_kernels || server == RT_SERVER_TENSORRT ||
+        (tiling->ungated && server == RT_SERVER_SGLANG && units == RT_MATRIX_WARP_GROUP) ||
         (vllm && units == RT_MATRIX_WARP_GROUP && (dtype == RT_FP8 || (dtype == RT_FP8_BLOCK && spread)));
 }
 
@@ -489,7 +493,7 @@ void rt_tiling_experts(enum rt_dtype dtype, const int64_t *dim, enum rt_server_p
                        const struct rt_device *device, struct rt_experts_tiling *out)
 {
     struct rt_experts_tiling tiling = {0};
-    choose_experts(dtype, dim[RT_MOE_EP] > 1, server, device, &tiling);
+    choose_experts(dtype, dim, server, device, &tiling);
     struct rt_rates rates = rt_rates_of(device, RT_FAMILY_MOE, dtype);
     const double tile_columns = 128;
     double tokens = (double)dim[RT_MOE_TOKENS], hidden = (double)dim[RT_MOE_HIDDEN],
@@ -506,7 +510,9 @@ void rt_tiling_experts(enum rt_dtype dtype, const int64_t *dim, enum rt_server_p
                        ? routing->touched * ceil(tiling.rows / tiling.tile_rows)
                        : fmax(routing->touched, routing->rows / tiling.tile_rows + routing->touched / 2);
     tiling.padding = tiles * tiling.tile_rows / routing->rows;
-    tiling.blocks = tiles * ceil(2 * inter / tile_columns);
+    double products = rt_moe_products(dim),
+           wide_inter = (products - 1) * inter; /* of gate and up, or up alone */
+    tiling.blocks = tiles * ceil(wide_inter / tile_columns);
     tiling.waves = ceil(tiling.blocks / sms);
     double down_blocks = tiles * ceil(hidden / tile_columns), tile = 2 * tiling.tile_rows * tile_columns;
     bool streams = tiling.cutlass && rt_design_asynchronous(rt_design_of(device));
@@ -519,11 +525,12 @@ void rt_tiling_experts(enum rt_dtype dtype, const int64_t *dim, enum rt_server_p
     /* A row: hidden in, gate and up out and in, their product out and in, hidden out and in again. Triton's
      * kernels keep room for the rows of all tokens, those of other GPUs' experts too, and fill it with zeros.
      */
-    double row = tiling.fused_kernels ? hidden * (narrow + wide) + 2 * inter * narrow
-                                      : hidden * (narrow + 2 * wide) + inter * (5 * wide + narrow),
+    double row = tiling.fused_kernels
+                     ? hidden * (narrow + wide) + 2 * inter * narrow
+                     : hidden * (narrow + 2 * wide) + 2 * wide_inter * wide + inter * (wide + narrow),
            all_rows = tokens * (double)dim[RT_MOE_TOPK];
     double row_bytes = (tiling.cutlass ? routing->rows : fmax(all_rows, routing->rows)) * row;
-    double weights = routing->touched * 3 * hidden * inter * rt_dtypes[dtype].bytes;
+    double weights = routing->touched * products * hidden * inter * rt_dtypes[dtype].bytes;
     double bytes = weights + row_bytes + fmin(tokens, routing->rows) * hidden * wide;
     tiling.weight_share = weights / bytes;
     /* Libraries that keep only their own rows may still move the others. */
@@ -531,7 +538,7 @@ void rt_tiling_experts(enum rt_dtype dtype, const int64_t *dim, enum rt_server_p
     tiling.fused.start_us =
         rt_cycles_us(device, (tiling.fused_kernels ? FUSED_LAUNCHES : LAUNCHES) * LAUNCH_CYCLES);
     /* Weights come again in the next run, rows in the next kernel. */
-    double array = row_bytes / row * wide * fmax(hidden, 2 * inter);
+    double array = row_bytes / row * wide * fmax(hidden, wide_inter);
     rt_tiling_add_memory(device, weights, weights + row_bytes / 2, &tiling.fused);
     rt_tiling_add_memory(device, bytes - weights, array, &tiling.fused);
     rt_tiling_set_time(&tiling.fused);

@@ -172,6 +172,16 @@ static void test_experts(void)
     dim[7] = 120; /* uneven: every expert's last tile is half empty */
     rt_tiling_experts(RT_BF16, dim, RT_SERVER_VLLM, &h100, &tiling);
     RT_ASSERT_NEAR(tiling.padding, 1 + tiling.routing.touched / 2 * 128 / 2048, 1e-12);
+    dim[7] = 0;
+    dim[8] = 1; /* without a gate: two products; 14336 columns in the first, which come out, in, out and in
+                   once each */
+    rt_tiling_experts(RT_BF16, dim, RT_SERVER_VLLM, &h100, &tiling);
+    CU_ASSERT_TRUE(tiling.ungated && tiling.blocks == 8 * 2 * 112.0 && !tiling.cutlass);
+    weights *= 2.0 / 3;
+    row = width * (3 * 4096 + 4 * 14336.0);
+    RT_ASSERT_NEAR(tiling.weight_share, weights / (weights + 2048 * row + 1024 * 4096 * width), 1e-12);
+    rt_tiling_experts(RT_BF16, dim, RT_SERVER_SGLANG, &h100, &tiling);
+    CU_ASSERT_TRUE(tiling.cutlass);
 }
 
 /* Experts on many GPUs: fewer rows here, the others' where all tokens are gathered. */
