@@ -37,6 +37,8 @@ struct work {
     double tiles, longest; /* of keys: the mean over blocks, and the longest block's */
     double tile_flops;     /* with padding */
     double tile_bytes;     /* that a block reads for it */
+    double tile_rows;
+    double operand_bytes; /* of its keys and values, as they are multiplied */
     double bytes;          /* of the whole from memory */
     double start_us, block_us;
     double most_splits;
@@ -77,6 +79,8 @@ static void tile_prefill(enum rt_dtype dtype, const int64_t *d, struct work *wor
     work->blocks = (double)d[RT_ATTENTION_BATCH] * (double)d[RT_ATTENTION_HEADS] * row_blocks;
     count_causal(tokens, (double)d[RT_ATTENTION_CACHED], 1, row_blocks, keys, work);
     work->tile_flops = 2 * rows * keys * columns;
+    work->tile_rows = rows;
+    work->operand_bytes = keys * columns * width;
     work->tile_bytes = keys * columns * wide_or(d[RT_MLA_KV_BITS], width);
     work->bytes = rt_mla_context_bytes(d, width);
 }
@@ -132,6 +136,8 @@ static void tile_shared(const struct keys *k, enum rt_server_project server, con
     work->blocks = k->batch * k->kv_heads * row_blocks;
     count_causal(k->tokens, k->cached, 1, row_blocks, LATENT_KEYS, work);
     work->tile_flops = 2 * tile * LATENT_KEYS * (k->head_dim + k->value_dim);
+    work->tile_rows = tile;
+    work->operand_bytes = LATENT_KEYS * (k->head_dim + k->value_dim) * k->width;
     work->tile_bytes = LATENT_KEYS * k->key_bytes;
     work->bytes = k->batch * (k->width * k->tokens * k->heads * (k->head_dim + k->value_dim) +
                               k->kv_heads * (k->cached + k->tokens) * k->key_bytes);
@@ -157,6 +163,8 @@ static void tile_chosen(const struct keys *k, const struct rt_device *device, st
     work->tiles += window_tiles;
     work->longest += window_tiles;
     work->tile_flops = 2 * LATENT_ROWS * LATENT_KEYS * (k->head_dim + k->value_dim);
+    work->tile_rows = LATENT_ROWS;
+    work->operand_bytes = LATENT_KEYS * (k->head_dim + k->value_dim) * k->width;
     work->tile_bytes = LATENT_KEYS * k->key_bytes;
     double entries = all / k->ratio, read = k->chosen > 0 ? fmin(entries, k->tokens * k->chosen) : entries;
     read += k->window > 0 ? fmin(all, k->window + k->tokens - 1) : 0;
@@ -180,16 +188,28 @@ static void tile_logits(enum rt_dtype dtype, const int64_t *d, struct rt_attenti
     count_causal(tokens, (double)d[RT_ATTENTION_CACHED], (double)d[RT_INDEX_RATIO], row_blocks, LOGITS_KEYS,
                  work);
     work->tile_flops = 2 * rows * LOGITS_KEYS * dim;
+    work->tile_rows = rows;
+    work->operand_bytes = LOGITS_KEYS * dim * width;
     work->tile_bytes = LOGITS_KEYS * (dim * wide_or(d[RT_INDEX_KV_BITS], width) + 4);
     work->bytes = rt_index_bytes(d, width);
 }
 
-/* Blocks in waves, or evenly. A tile takes its products, or as long as its keys come. */
+/* A tile takes its products, or as long as its keys come. Where warps multiply, each reads all keys for its 16
+ * rows out of shared memory, 128 bytes a cycle, before it does. */
+static double tile_time_us(const struct work *work, const struct rt_rates *rates, const struct rt_device *device)
+{
+    const double warp_rows = 16, shared_bytes = 128;
+    double products = rt_wave_us(rates, work->tile_flops);
+    if (units_of(device) == RT_MATRIX_WARP)
+        products += rt_cycles_us(device, work->tile_rows / warp_rows * work->operand_bytes / shared_bytes);
+    return fmax(products, rt_stream_us(device, work->tile_bytes));
+}
+
+/* Blocks in waves, or evenly. */
 static void time_work(const struct work *work, const struct rt_rates *rates, const struct rt_device *device,
                       struct rt_attention_tiling *out)
 {
-    double sms = device->sms,
-           tile_us = fmax(rt_wave_us(rates, work->tile_flops), rt_stream_us(device, work->tile_bytes));
+    double sms = device->sms, tile_us = tile_time_us(work, rates, device);
     double all = work->blocks * work->tiles, mean = work->tiles;
     out->split = work->cut != CUT_NONE;
     out->splits = 1;
