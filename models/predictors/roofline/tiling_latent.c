@@ -83,6 +83,10 @@ static void tile_prefill(enum rt_dtype dtype, const int64_t *d, struct work *wor
     work->operand_bytes = keys * columns * width;
     work->tile_bytes = keys * columns * wide_or(d[RT_MLA_KV_BITS], width);
     work->bytes = rt_mla_context_bytes(d, width);
+    if (wide_or(d[RT_MLA_KV_BITS], width) < width) { /* queries, keys and values are quantised before */
+        double all = 2 * tokens + (double)d[RT_ATTENTION_CACHED];
+        work->bytes += (width + 1) * (double)d[RT_ATTENTION_BATCH] * (double)d[RT_ATTENTION_HEADS] * all * columns / 2;
+    }
 }
 
 /* What latent attention and attention to chosen keys have in common. */
@@ -279,6 +283,9 @@ void rt_tiling_latent(enum rt_op_id op, enum rt_dtype dtype, const int64_t *dim,
             tile_chosen(&keys, device, &work);
     }
     tiling.padding = work.blocks * work.tiles * work.tile_flops / rt_ops[op].flops(dim);
+    /* TensorRT-LLM's kernels multiply queries and keys of 8 bits; those for sparse caches widen the keys. */
+    if (tiling.narrow && (tiling.packed || op == RT_OP_MLA_CONTEXT) && rt_design_asynchronous(rt_design_of(device)))
+        rates = rt_rates_of(device, RT_FAMILY_LATENT, RT_FP8);
     time_work(&work, &rates, device, &tiling);
     *out = tiling;
 }
