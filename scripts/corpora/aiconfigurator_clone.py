@@ -53,6 +53,7 @@ MLA = (("latent attention with its products, launched from Python", of(framework
 TOP_K = (("top-k of equal scores", of(score_mode=("flat", "v1_flat", "v2_flat"))), ("top-k that chooses all", of(latency=0.0)),
          ("top-k in a second version", of(score_mode="v2_top_last")))
 LEFT_OUT = {"context_mla_perf": MLA, "generation_mla_perf": MLA, "glm5_topk_module_perf": TOP_K, "dsv4_csa_topk_calib_perf": TOP_K,
+            "dsv4_hca_attn_module_perf": (("attention of a batch to the keys of one sequence", of(framework="SGLang")),),
             "glm5_mqa_logits_module_perf": (("one token's scores by the kernel of prefills", of(isl=1)),),
             "mla_bmm_perf": (("latent products in fp8 with their quantising", of(bmm_dtype="fp8")),)}
 # index_topk of the models' config.json.
