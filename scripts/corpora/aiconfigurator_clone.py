@@ -42,6 +42,12 @@ def of(**cells):
     return which
 
 
+def all_chosen(table):
+    """Prefills of no more keys than GLM-5 chooses: SGLang's attention then is dense."""
+    short = compute.less_equal(compute.add(table["step"], table["isl"]), 2048)
+    return compute.and_(short, compute.greater(table["isl"], 1))
+
+
 # vLLM's collector times the whole forward pass of the layer, op by op from Python: 0.10 to 0.31 ms where the kernel alone takes 0.01. TensorRT-LLM
 # before 1.1 has no 8-bit latent cache: its rows of one take what those of bf16 do (median 1.000 of both tables on A100 and L40S).
 # FlashAttention 3 has none either: SGLang converts all of its cache first. The collector times top-k with equal scores, too, writes 0 where all is
@@ -53,6 +59,7 @@ MLA = (("latent attention with its products, launched from Python", of(framework
 TOP_K = (("top-k of equal scores", of(score_mode=("flat", "v1_flat", "v2_flat"))), ("top-k that chooses all", of(latency=0.0)),
          ("top-k in a second version", of(score_mode="v2_top_last")))
 LEFT_OUT = {"context_mla_perf": MLA, "generation_mla_perf": MLA, "glm5_topk_module_perf": TOP_K, "dsv4_csa_topk_calib_perf": TOP_K,
+            "glm5_dsa_attn_module_perf": (("sparse attention where the server's is dense", all_chosen),),
             "dsv4_hca_attn_module_perf": (("attention of a batch to the keys of one sequence", of(framework="SGLang")),),
             "glm5_mqa_logits_module_perf": (("one token's scores by the kernel of prefills", of(isl=1)),),
             "mla_bmm_perf": (("latent products in fp8 with their quantising", of(bmm_dtype="fp8")),)}

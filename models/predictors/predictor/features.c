@@ -162,7 +162,7 @@ static double is_op(const struct rt_tiled_call *l, enum rt_op_id op)
 }
 static double latent_sparse(const struct rt_tiled_call *l)
 {
-    return is_op(l, RT_OP_SPARSE_ATTENTION) && !l->attention.packed;
+    return is_op(l, RT_OP_SPARSE_ATTENTION) && !l->attention.packed && !l->attention.dense;
 }
 static double latent_logits(const struct rt_tiled_call *l)
 {

@@ -128,6 +128,7 @@ struct rt_attention_tiling {
     bool tensorrt; /* TensorRT-LLM's other kernels */
     bool sglang;   /* SGLang's, where it has not those */
     bool triton;   /* of latent attention: compiled from Python, not made for this GPU */
+    bool dense;    /* of chosen keys: all of them, without choosing */
     bool paged;    /* of logits: each token by itself */
     double rows;   /* of queries that share their keys, for each of `heads` */
     double heads;  /* of the batch: batch x heads, or x kv_heads where they are packed */

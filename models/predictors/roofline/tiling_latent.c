@@ -39,7 +39,7 @@ struct work {
     double tile_bytes;     /* that a block reads for it */
     double tile_rows;
     double operand_bytes; /* of its keys and values, as they are multiplied */
-    double bytes;          /* of the whole from memory */
+    double bytes;         /* of the whole from memory */
     double start_us, block_us;
     double most_splits;
 };
@@ -69,30 +69,30 @@ static double wide_or(int64_t bits, double width)
     return bits > 0 ? (double)bits / 8 : width;
 }
 
-/* A prefill whose keys and values are made for all heads: FlashAttention's tiles of 128 rows. */
-static void tile_prefill(enum rt_dtype dtype, const int64_t *d, struct work *work)
+/* A prefill whose keys and values are made for all heads, `columns` of both: FlashAttention's tiles of 128
+ * rows. */
+static void tile_prefill(const int64_t *d, double columns, double width, double key_width, struct work *work)
 {
     const double rows = 128, keys = 64;
-    double width = rt_dtypes[dtype].bytes, tokens = (double)d[RT_ATTENTION_TOKENS],
-           columns = (double)d[RT_MLA_HEAD_DIM] + (double)d[RT_MLA_VALUE_DIM],
+    double tokens = (double)d[RT_ATTENTION_TOKENS], cached = (double)d[RT_ATTENTION_CACHED],
+           heads = (double)d[RT_ATTENTION_BATCH] * (double)d[RT_ATTENTION_HEADS],
            row_blocks = ceil(tokens / rows);
-    work->blocks = (double)d[RT_ATTENTION_BATCH] * (double)d[RT_ATTENTION_HEADS] * row_blocks;
-    count_causal(tokens, (double)d[RT_ATTENTION_CACHED], 1, row_blocks, keys, work);
+    work->blocks = heads * row_blocks;
+    count_causal(tokens, cached, 1, row_blocks, keys, work);
     work->tile_flops = 2 * rows * keys * columns;
     work->tile_rows = rows;
     work->operand_bytes = keys * columns * width;
-    work->tile_bytes = keys * columns * wide_or(d[RT_MLA_KV_BITS], width);
-    work->bytes = rt_mla_context_bytes(d, width);
-    if (wide_or(d[RT_MLA_KV_BITS], width) < width) { /* queries, keys and values are quantised before */
-        double all = 2 * tokens + (double)d[RT_ATTENTION_CACHED];
-        work->bytes += (width + 1) * (double)d[RT_ATTENTION_BATCH] * (double)d[RT_ATTENTION_HEADS] * all * columns / 2;
-    }
+    work->tile_bytes = keys * columns * key_width;
+    work->bytes = heads * columns * (width * tokens + key_width * (cached + tokens));
+    if (key_width < width) /* queries, keys and values are quantised before */
+        work->bytes += (width + 1) * heads * columns * (2 * tokens + cached) / 2;
 }
 
 /* What latent attention and attention to chosen keys have in common. */
 struct keys {
     double batch, tokens, cached, heads, kv_heads, head_dim, value_dim, chosen, ratio, window;
     double width, key_bytes; /* of an element; of a key and its value */
+    bool latent;             /* values are columns of keys */
     bool narrow;             /* keys of fewer bits than queries */
 };
 
@@ -104,6 +104,7 @@ static struct keys keys_of(enum rt_op_id op, enum rt_dtype dtype, const int64_t 
                      .cached = (double)d[RT_ATTENTION_CACHED],
                      .heads = (double)d[RT_ATTENTION_HEADS],
                      .kv_heads = 1,
+                     .latent = true,
                      .ratio = 1,
                      .width = width};
     if (op == RT_OP_MLA_GENERATION) {
@@ -113,7 +114,7 @@ static struct keys keys_of(enum rt_op_id op, enum rt_dtype dtype, const int64_t 
         k.narrow = k.key_bytes < k.head_dim * width;
         return k;
     }
-    bool latent = d[RT_SPARSE_LATENT] != 0;
+    k.latent = d[RT_SPARSE_LATENT] != 0;
     k.kv_heads = (double)d[RT_SPARSE_KV_HEADS];
     k.head_dim = (double)d[RT_SPARSE_HEAD_DIM];
     k.value_dim = (double)d[RT_SPARSE_VALUE_DIM];
@@ -122,8 +123,16 @@ static struct keys keys_of(enum rt_op_id op, enum rt_dtype dtype, const int64_t 
     k.window = (double)d[RT_SPARSE_WINDOW];
     double bytes = wide_or(d[RT_SPARSE_KV_BITS], width);
     k.narrow = bytes < width;
-    k.key_bytes = bytes * (k.head_dim + (latent ? 0 : k.value_dim));
+    k.key_bytes = bytes * (k.head_dim + (k.latent ? 0 : k.value_dim));
     return k;
+}
+
+/* Where all keys would be chosen, SGLang and TensorRT-LLM prefill without choosing, keys made for all heads.
+ */
+static bool runs_dense(const struct keys *k, enum rt_server_project server)
+{
+    return server != RT_SERVER_VLLM && k->latent && k->ratio == 1 && k->tokens > 1 &&
+           k->chosen >= k->cached + k->tokens;
 }
 
 /* All queries of a sequence over the same keys: the heads that share a key are rows of one tile. */
@@ -147,30 +156,34 @@ static void tile_shared(const struct keys *k, enum rt_server_project server, con
                               k->kv_heads * (k->cached + k->tokens) * k->key_bytes);
 }
 
-/* Every query token over keys of its own: a block has its heads alone, 64 at least, 128 on sm_100 where the
- * keys are not in a narrow cache (FlashMLA's flash_mla_sparse_fwd; SGLang pads them). Lists of chosen keys
- * are of full length, whatever is chosen. A cache is read by the kernel that decodes, whose scheduler evens
- * out. */
+/* Every query token over keys of its own, a block for its heads alone. Latent keys: 64 rows at least, 128 on
+ * sm_100 where they are not in a narrow cache (FlashMLA's flash_mla_sparse_fwd; SGLang pads them), and lists
+ * of chosen keys of full length, whatever is chosen. A cache is read by the kernel that decodes, whose
+ * scheduler evens out. Other keys: 16 rows, the heads of a group, and no more keys than there are (NSA, arXiv
+ * 2502.11089, section 3.4). */
 static void tile_chosen(const struct keys *k, const struct rt_device *device, struct work *work)
 {
-    bool prefills = k->chosen > 0 && !k->narrow;
+    bool prefills = k->chosen > 0 && !(k->latent && k->narrow),
+         wide = units_of(device) == RT_MATRIX_TENSOR_MEMORY;
     double all = k->cached + k->tokens, group = k->heads / k->kv_heads,
-           least = prefills && units_of(device) == RT_MATRIX_TENSOR_MEMORY ? 2 : 1,
-           row_blocks = fmax(least, ceil(group / LATENT_ROWS));
+           rows = k->latent ? LATENT_ROWS : TRITON_ROWS,
+           row_blocks = fmax(k->latent && prefills && wide ? 2 : 1, ceil(group / rows));
     double window_tiles = k->window > 0 ? ceil(fmin(k->window, all) / LATENT_KEYS) : 0;
+    double entries = all / k->ratio, read = k->chosen > 0 ? fmin(entries, k->tokens * k->chosen) : entries;
     work->cut = prefills ? CUT_NONE : CUT_EVEN;
     work->blocks = k->batch * k->kv_heads * k->tokens * row_blocks;
-    if (k->chosen > 0)
-        work->tiles = work->longest = ceil(k->chosen / LATENT_KEYS);
-    else
-        count_causal(k->tokens, k->cached, k->ratio, k->tokens, LATENT_KEYS, work);
+    count_causal(k->tokens, k->cached, k->ratio, k->tokens, LATENT_KEYS, work);
+    if (k->chosen > 0) {
+        double most = ceil(k->chosen / LATENT_KEYS);
+        work->tiles = k->latent ? most : fmin(most, work->tiles);
+        work->longest = k->latent ? most : fmin(most, work->longest);
+    }
     work->tiles += window_tiles;
     work->longest += window_tiles;
-    work->tile_flops = 2 * LATENT_ROWS * LATENT_KEYS * (k->head_dim + k->value_dim);
-    work->tile_rows = LATENT_ROWS;
+    work->tile_flops = 2 * rows * LATENT_KEYS * (k->head_dim + k->value_dim);
+    work->tile_rows = rows;
     work->operand_bytes = LATENT_KEYS * (k->head_dim + k->value_dim) * k->width;
     work->tile_bytes = LATENT_KEYS * k->key_bytes;
-    double entries = all / k->ratio, read = k->chosen > 0 ? fmin(entries, k->tokens * k->chosen) : entries;
     read += k->window > 0 ? fmin(all, k->window + k->tokens - 1) : 0;
     work->bytes = k->batch * (k->width * k->tokens * k->heads * (k->head_dim + k->value_dim) +
                               k->kv_heads * read * k->key_bytes);
@@ -198,9 +211,10 @@ static void tile_logits(enum rt_dtype dtype, const int64_t *d, struct rt_attenti
     work->bytes = rt_index_bytes(d, width);
 }
 
-/* A tile takes its products, or as long as its keys come. Where warps multiply, each reads all keys for its 16
- * rows out of shared memory, 128 bytes a cycle, before it does. */
-static double tile_time_us(const struct work *work, const struct rt_rates *rates, const struct rt_device *device)
+/* A tile takes its products, or as long as its keys come. Where warps multiply, each reads all keys for its
+ * 16 rows out of shared memory, 128 bytes a cycle, before it does. */
+static double tile_time_us(const struct work *work, const struct rt_rates *rates,
+                           const struct rt_device *device)
 {
     const double warp_rows = 16, shared_bytes = 128;
     double products = rt_wave_us(rates, work->tile_flops);
@@ -268,8 +282,9 @@ void rt_tiling_latent(enum rt_op_id op, enum rt_dtype dtype, const int64_t *dim,
         return;
     }
     if (op == RT_OP_MLA_CONTEXT) {
-        tile_prefill(dtype, dim, &work);
-        tiling.narrow = wide_or(dim[RT_MLA_KV_BITS], rt_dtypes[dtype].bytes) < rt_dtypes[dtype].bytes;
+        double width = rt_dtypes[dtype].bytes, keys = wide_or(dim[RT_MLA_KV_BITS], width);
+        tile_prefill(dim, (double)(dim[RT_MLA_HEAD_DIM] + dim[RT_MLA_VALUE_DIM]), width, keys, &work);
+        tiling.narrow = keys < width;
     } else if (logits) {
         tile_logits(dtype, dim, &tiling, &work);
     } else {
@@ -277,14 +292,18 @@ void rt_tiling_latent(enum rt_op_id op, enum rt_dtype dtype, const int64_t *dim,
         tiling.narrow = keys.narrow;
         tiling.packed = keys.chosen == 0 && keys.ratio == 1;
         tiling.decodes = keys.tokens == 1;
-        if (tiling.packed)
+        tiling.dense = runs_dense(&keys, server);
+        if (tiling.dense) /* heads of a quarter of the latent columns, as DeepSeek's, and the rotary ones */
+            tile_prefill(dim, keys.head_dim - keys.value_dim / 2, keys.width, keys.width, &work);
+        else if (tiling.packed)
             tile_shared(&keys, server, device, &tiling, &work);
         else
             tile_chosen(&keys, device, &work);
     }
     tiling.padding = work.blocks * work.tiles * work.tile_flops / rt_ops[op].flops(dim);
     /* TensorRT-LLM's kernels multiply queries and keys of 8 bits; those for sparse caches widen the keys. */
-    if (tiling.narrow && (tiling.packed || op == RT_OP_MLA_CONTEXT) && rt_design_asynchronous(rt_design_of(device)))
+    if (tiling.narrow && (tiling.packed || op == RT_OP_MLA_CONTEXT) &&
+        rt_design_asynchronous(rt_design_of(device)))
         rates = rt_rates_of(device, RT_FAMILY_LATENT, RT_FP8);
     time_work(&work, &rates, device, &tiling);
     *out = tiling;

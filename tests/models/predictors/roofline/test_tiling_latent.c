@@ -41,7 +41,9 @@ static void test_prefill(void)
     CU_ASSERT_FALSE(t.split || t.packed || t.triton || t.narrow);
     double tile = 2.0 * 128 * 64 * 320;
     RT_ASSERT_NEAR(t.padding, 256 * 9 * tile / (4 * 8 * 2.0 * 320 * (1024 * 1025 / 2.0)), 1e-12);
-    RT_ASSERT_NEAR(t.fused.compute_us, 1e6 * 3 * 9 * tile / (a100.bf16_matrix_tflops * 1e12 / 108), 1e-12);
+    double reads = 128 / 16 * 64 * 320 * 2.0 / 128 / 1410; /* us: every warp all keys, 128 bytes a cycle */
+    RT_ASSERT_NEAR(t.fused.compute_us, 3 * 9 * (1e6 * tile / (a100.bf16_matrix_tflops * 1e12 / 108) + reads),
+                   1e-12);
 }
 
 /* 128 heads over one latent key: two tiles of 64 rows, 2,048 tiles of 64 keys. Kernels for warps leave the
@@ -57,7 +59,9 @@ static void test_shared_keys(void)
     CU_ASSERT_EQUAL(t.blocks, 2);
     CU_ASSERT_EQUAL(t.tiles, 2048);
     RT_ASSERT_NEAR(t.padding, 1, 1e-12);
-    RT_ASSERT_NEAR(t.fused.compute_us, 1e6 * 2048 * tile / (a100.bf16_matrix_tflops * 1e12 / 108), 1e-12);
+    double reads = 64 / 16 * 64 * 1088 * 2.0 / 128 / 1410;
+    RT_ASSERT_NEAR(t.fused.compute_us, 2048 * (1e6 * tile / (a100.bf16_matrix_tflops * 1e12 / 108) + reads),
+                   1e-12);
     t = served(RT_OP_MLA_GENERATION, RT_BF16, dim, RT_SERVER_SGLANG, &h100);
     CU_ASSERT_TRUE(t.split && !t.triton);
     RT_ASSERT_NEAR(t.blocks, h100.sms, 1e-12);
@@ -86,13 +90,20 @@ static void test_chosen(void)
     CU_ASSERT_TRUE(t.blocks == 1024 && t.tiles == 32 && t.waves == 8 && !t.split);
     CU_ASSERT_EQUAL(served(RT_OP_SPARSE_ATTENTION, RT_BF16, dim, RT_SERVER_SGLANG, &b200).blocks, 2048);
     dim[2] = 0;
-    CU_ASSERT_EQUAL(served(RT_OP_SPARSE_ATTENTION, RT_BF16, dim, RT_SERVER_SGLANG, &h100).tiles, 32);
-    /* From memory what they must read, 1,024 keys: the others hit the L2. Queries and output beside them. */
+    CU_ASSERT_EQUAL(served(RT_OP_SPARSE_ATTENTION, RT_BF16, dim, RT_SERVER_VLLM, &h100).tiles, 32);
+    /* SGLang does not choose then: 8 blocks of 128 rows a head, heads of 192 and 128 columns. */
     t = served(RT_OP_SPARSE_ATTENTION, RT_BF16, dim, RT_SERVER_SGLANG, &h100);
+    CU_ASSERT_TRUE(t.dense && t.blocks == 64 * 8 && t.longest == 16);
+    const int64_t made[] = {1, 1024, 0, 64, 192, 128, 0};
+    struct rt_attention_tiling same = served(RT_OP_MLA_CONTEXT, RT_BF16, made, RT_SERVER_SGLANG, &h100);
+    CU_ASSERT_EQUAL(t.fused.time_us, same.fused.time_us);
+    /* From memory what they must read, 1,024 keys: the others hit the L2. Queries and output beside them. */
+    t = served(RT_OP_SPARSE_ATTENTION, RT_BF16, dim, RT_SERVER_VLLM, &h100);
     struct rt_tiling_time memory = {0};
     double bytes = 2.0 * (1024 * 64 * 1088.0 + 1024 * 576);
     rt_tiling_add_memory(&h100, bytes, bytes, &memory);
     RT_ASSERT_NEAR(t.fused.memory_us, memory.memory_us, 1e-12);
+    dim[2] = 4096;
     dim[11] = 8;
     t = served(RT_OP_SPARSE_ATTENTION, RT_BF16, dim, RT_SERVER_SGLANG, &h100);
     CU_ASSERT_TRUE(t.split && t.narrow);
@@ -110,6 +121,17 @@ static void test_compressed(void)
     RT_ASSERT_NEAR(t.fused.compute_us,
                    1e6 * 132 * 2.0 * 64 * 64 * 1024 / rt_sustained_flops(&h100, RT_FAMILY_LATENT, RT_BF16),
                    1e-12);
+}
+
+/* Keys that are no latent ones, 16 heads for each of four: a block of 16 rows for a token, 16 tiles of the
+ * 1,024 keys there are, not of 2,048. */
+static void test_groups(void)
+{
+    find_devices();
+    const int64_t dim[] = {1, 1, 1023, 64, 4, 128, 128, 2048, 1, 0, 0, 0};
+    struct rt_attention_tiling t = served(RT_OP_SPARSE_ATTENTION, RT_BF16, dim, RT_SERVER_VLLM, &b200);
+    CU_ASSERT_TRUE(t.blocks == 4 && t.longest == 16 && !t.split);
+    RT_ASSERT_NEAR(t.padding, 1, 1e-12);
 }
 
 /* 32 heads of 4 tokens are 128 rows: 256 blocks of 1,024 tokens over tiles of 256 keys. With compressed keys,
@@ -173,4 +195,4 @@ static void test_features_are_finite(void)
 }
 
 RT_TESTS(RT_TEST(test_prefill), RT_TEST(test_shared_keys), RT_TEST(test_chosen), RT_TEST(test_compressed),
-         RT_TEST(test_logits), RT_TEST(test_top_k), RT_TEST(test_features_are_finite))
+         RT_TEST(test_groups), RT_TEST(test_logits), RT_TEST(test_top_k), RT_TEST(test_features_are_finite))
