@@ -93,7 +93,10 @@ static void test_refused(void)
         {RT_DECODE, 1, "kv_cache", "x", "kv_cache is \"x\", which is no element type"},
         {RT_INFERENCE, 1, "image", "0", "image is \"0\"; it must be the side"},
         {RT_INFERENCE, 1, "image", "9999999999", "image is \"9999999999\""},
-        {RT_INFERENCE, 1, "image", "224x224", "image is \"224x224\""},
+        {RT_INFERENCE, 1, "image", "224x", "image is \"224x\""},
+        {RT_INFERENCE, 1, "image", "224x99999", "height and width, 720x1280"},
+        {RT_INFERENCE, 1, "frames", "0", "frames is \"0\"; it must be a whole number from 1 to 1024"},
+        {RT_INFERENCE, 1, "steps", "a", "steps is \"a\""},
         {RT_INFERENCE, 1, "layout", "nwhc", "layout is \"nwhc\"; it must be nchw or nhwc"},
         {RT_INFERENCE, 1, "autocast", "yes", "autocast is \"yes\"; it must be 0 or 1"},
         {RT_INFERENCE, 1, "input", "usb", "input is \"usb\"; known are none, pageable and pinned"},
@@ -131,6 +134,8 @@ static void test_hostile_list(void)
 static void test_read_images(void)
 {
     struct rt_run_attributes a;
+    RT_ASSERT_OK(read_one(RT_INFERENCE, 12, "image", "720x1280", &a));
+    CU_ASSERT_TRUE(a.image == 720 && a.image_width == 1280 && a.frames == -1 && a.steps == -1);
     RT_ASSERT_OK(read_one(RT_INFERENCE, 12, "image", "224", &a));
     CU_ASSERT_TRUE(a.image == 224 && !a.channels_last && !a.autocast && a.input == RT_TRANSFER_NONE);
     CU_ASSERT_TRUE(a.optimizer == NULL && a.host == NULL);
