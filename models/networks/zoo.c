@@ -472,6 +472,13 @@ int rt_model_find(const char *spec, struct rt_model *out)
     struct stat file;
     if (stat(spec, &file) == 0 && S_ISREG(file.st_mode))
         return rt_model_load(spec, out);
+    if (rt_diffusion_is_folder(spec)) {
+        const struct rt_vision *pipeline;
+        int status = rt_diffusion_of_folder(spec, &pipeline);
+        if (status == RT_OK)
+            rt_model_of_images(pipeline, out);
+        return status;
+    }
     char *id = rt_hub_id(spec);
     if (id != NULL) {
         int status = find_id(id, out);

@@ -21,8 +21,8 @@ prompts of ShareGPT of at most 10,000 characters, taken as 200 tokens; attention
 the A100 and V100 is not said: SXM4 of 40 GB and PCIe of 32 GB are taken. Vision-language models are left out and counted; so
 `rooftile evaluate` counts models that graphs cannot be built of (Gemma, Phi-3, StarCoder2).
 
-diffusion/text-to-image: pipelines of diffusers in fp16, without compilation, one GPU, at their own size; others than rooftile knows are counted by
-`rooftile evaluate`. Version 3 (repository ml-energy/benchmark, mlenergy/diffusion): xDiT with flash-attn, in bf16, not compiled; tokens of an image
+diffusion/text-to-image: pipelines of diffusers in fp16, without compilation, one GPU, at their own size, with the guidance of their defaults: SDXL Turbo
+ran as SDXL does, at 512 pixels. Others than rooftile knows are counted by `rooftile evaluate`. Version 3 (repository ml-energy/benchmark, mlenergy/diffusion): xDiT with flash-attn, in bf16, not compiled; tokens of an image
 on Ulysses x ring GPUs; a batch from its prompts to its pictures, which leave as PIL images; energy is of all GPUs. Its runs of LLMs are counted."""
 import json
 import re
@@ -85,8 +85,9 @@ def add_diffusion(runs, path):
     """A run of version 2: sizes are the pipeline's own."""
     run = json.loads(path.read_text(encoding="utf-8"))
     seconds, joules = run["Batch latency (s)"], run["Energy/image (J)"] * run["Batch size"]
-    runs.add(1e6 * seconds, measured={"energy_mj": 1e3 * joules, "power_w": joules / seconds}, device=run["GPU"], model=run["Model"],
-             batch=run["Batch size"], mode="inference", dtype="fp16", runtime="eager", backend="diffusers", steps=run["Denoising steps"],
+    turbo = run["Model"] == "stabilityai/sdxl-turbo"
+    runs.add(1e6 * seconds, measured={"energy_mj": 1e3 * joules, "power_w": joules / seconds}, device=run["GPU"],
+             model="stabilityai/stable-diffusion-xl-base-1.0" if turbo else run["Model"], image=512 if turbo else "", batch=run["Batch size"], mode="inference", dtype="fp16", runtime="eager", backend="diffusers", steps=run["Denoising steps"],
              software="diffusers", run=path.parent.parent.parent.parent.name)
 
 

@@ -56,6 +56,21 @@ wrong "stages" "are not cut into stages" --model flux.1-dev --pp 2 --microbatche
 wrong "tensor parallel" "whose layers are not cut" --model flux.1-dev --tp 2
 wrong "tokens" "--seq is not for" --model flux.1-dev --seq 128
 
+# ---- a folder as diffusers saves it ----
+mkdir -p saved/transformer
+echo '{"_class_name": "StableDiffusion3Pipeline", "_diffusers_version": "0.35.0"}' >saved/model_index.json
+echo '{"num_layers": 38, "num_attention_heads": 38, "dual_attention_layers": []}' >saved/transformer/config.json
+succeeds "a folder" "$ROOFTILE" predict --gpu H100 --model saved --steps 2 --json
+cp stdout saved.json
+succeeds "the same by name" "$ROOFTILE" predict --gpu H100 --model sd3.5-large --steps 2 --json
+is "is the pipeline of its sizes" "$(grep '"total_ms"' saved.json)" "$(grep '"total_ms"' stdout)"
+echo '{"num_layers": 37, "num_attention_heads": 38}' >saved/transformer/config.json
+refuses "other sizes" 1 "is no pipeline that is known here" "$ROOFTILE" predict --gpu H100 --model saved
+echo '{"num_layers":' >saved/transformer/config.json
+refuses "a broken config" 1 "saved/transformer/config.json:2:0" "$ROOFTILE" predict --gpu H100 --model saved
+echo '[1]' >saved/model_index.json
+refuses "no object" 1 "holds no JSON object" "$ROOFTILE" predict --gpu H100 --model saved
+
 # ---- ML.ENERGY's runs (an excerpt in its layout; numbers are made up) ----
 mkdir -p v3/data/tasks
 cat >v3/data/tasks/text-to-image.json <<'END'

@@ -44,9 +44,10 @@ struct rt_text_use {
 };
 
 struct rt_diffusion {
-    int64_t width;  /* of its own images; their height is the vision row's `image` */
-    int64_t frames; /* of its own videos; 0: it makes images */
-    int64_t steps;  /* as the pipeline's default has it */
+    const char *class_name; /* of model_index.json */
+    int64_t width;          /* of its own images; their height is the vision row's `image` */
+    int64_t frames;         /* of its own videos; 0: it makes images */
+    int64_t steps;          /* as the pipeline's default has it */
     enum rt_guidance guidance;
     bool fp16;            /* the published checkpoint is fp16, else bf16 */
     int64_t squeeze;      /* pixels of a side that become one latent */
