@@ -529,7 +529,7 @@ static const struct rt_command import = {
 static const struct rt_option export_options[] = {
     {"format", 'f', "NAME", RT_TEXT(struct arguments, format), "csv (default)"},
     {"output", 'o', "FOLDER", RT_TEXT(struct arguments, out, SAY_OUTPUT), "The folder to write to"},
-    ROW_OVERWRITE("Replace the files of an export that is there already (its six, nothing else)"),
+    ROW_OVERWRITE("Replace the files of an export that is there already (its seven, nothing else)"),
     ROW_JSON,
     ROW_QUIET,
 };
@@ -540,9 +540,10 @@ static const struct rt_command export = {
     .operands_usage = "DATA.h5",
     .about =
         "Writes a dataset as a folder of CSV files: samples.csv, workloads.csv, devices.csv, groups.csv, "
-        "strings.csv, meta.csv. `rooftile dataset import --format csv` makes the same dataset of it again, "
+        "strings.csv, dims.csv, meta.csv. `rooftile dataset import --format csv` makes the same dataset of it again, "
         "byte for byte.",
-    .details = "Example:\n  rooftile dataset export --format csv data.h5 -o data/",
+    .details = "scripts/dataset_parquet.py makes Parquet of the folder, a column for each dim by its name.\n"
+               "Example:\n  rooftile dataset export --format csv data.h5 -o data/",
     .options = export_options,
     .option_count = RT_COUNT(export_options),
     .operands = ONE_DATASET,

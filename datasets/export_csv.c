@@ -109,6 +109,18 @@ static void write_strings(FILE *file, const struct source *source)
     write_table(file, "texts", &dataset->texts);
 }
 
+/* What dim0 and so on are of each op that the samples have. */
+static void write_dims(FILE *file, const struct source *source)
+{
+    bool has[RT_OP_COUNT] = {false};
+    for (size_t i = 0; i < source->dataset->sample_count; i++)
+        has[source->dataset->samples[i].call.op] = true;
+    fputs("op,dim,name\n", file);
+    for (int op = 0; op < RT_OP_COUNT; op++)
+        for (int d = 0; has[op] && d < rt_op_ndims((enum rt_op_id)op); d++)
+            fprintf(file, "%s,dim%d,%s\n", rt_ops[op].name, d, rt_ops[op].dims[d]);
+}
+
 static void write_meta(FILE *file, const struct source *source)
 {
     const struct rt_dataset *dataset = source->dataset;
@@ -141,8 +153,9 @@ static const struct {
     const char *name, *begins; /* every version of the file begins so */
     void (*write)(FILE *file, const struct source *source);
 } files[] = {{"devices.csv", "name,", write_devices},      {"groups.csv", "group,name,value", write_groups},
-             {"strings.csv", "table,text", write_strings}, {"samples.csv", "op,", write_samples},
-             {"workloads.csv", "model,", write_workloads}, {"meta.csv", "name,value", write_meta}};
+             {"strings.csv", "table,text", write_strings}, {"dims.csv", "op,dim,name", write_dims},
+             {"samples.csv", "op,", write_samples},        {"workloads.csv", "model,", write_workloads},
+             {"meta.csv", "name,value", write_meta}};
 
 int rt_export_check(const char *folder, bool replace, const struct rt_names *inputs)
 {

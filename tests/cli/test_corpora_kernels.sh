@@ -124,6 +124,24 @@ EOF
     holds clone_top_k_pro ",8,2048,1024," clone.out/samples.csv
     holds clone_top_k ",8,2048,512," clone.out/samples.csv
     is clone_all "$(wc -l <clone.out/samples.csv)" 29
+    # Parquet of an export has dims and attributes by their names.
+    fails_saying "pip install pyarrow" env PYTHONPATH=none python3 "$ROOFTILE_SOURCE/scripts/dataset_parquet.py" clone.out -o clone.parquet
+    succeeds parquet python3 "$ROOFTILE_SOURCE/scripts/dataset_parquet.py" clone.out -o clone.parquet
+    python3 - >parquet.txt <<'EOF'
+from pyarrow import parquet
+rows = parquet.read_table("clone.parquet").to_pylist()
+print(len(rows), any(name.startswith("dim") for name in rows[0]))
+for row in rows:
+    if row["op"] == "gemm" and row["dtype"] == "fp4":
+        print(row["m"], row["n"], row["k"], row["tokens"], row["latency_us"], row["device"], row["attribute.kernel_source"])
+    if row["op"] == "delta_rule_context":
+        print(row["batch"], row["tokens"], row["v_heads"], row["gates"], row["m"])
+EOF
+    is parquet_rows "$(cat parquet.txt)" "28 False
+2 8 32 1 None
+16 64 512 None 20.0 NVIDIA H200 c"
+    fails_saying "name a folder that" python3 "$ROOFTILE_SOURCE/scripts/dataset_parquet.py" none -o none.parquet
+    succeeds clone_back "$ROOFTILE" dataset import --format csv clone.out -o back.h5
     fails_saying "holds no table that is converted" python3 "$scripts/aiconfigurator_clone.py" clone -o again
 else
     echo "skipped clone: no python3 with pyarrow"
