@@ -146,6 +146,11 @@ def mark_gates(table, without_gate):
     return put(table, ungated=array([int(size in without_gate) for size in sizes]))
 
 
+def wide_experts(table, _left_out):
+    """TensorRT-LLM's layer of one GPU of many, its slots as experts, of which a load balancer has more than the model."""
+    return put(without(table, "dp_num_tokens", "rank0_num_tokens", "simulation_mode"), op_name="moe", num_experts=column(table, "num_slots"))
+
+
 # ---- DeepEP: tokens to the GPUs of their experts, and what these made of them back ----
 
 def distinct_gpus(experts, topk, gpus):
@@ -181,9 +186,11 @@ def deepep_low_latency(table, _left_out):
 CONVERTERS = {
     "gdn_perf": gated_delta_net, "kda_perf": kimi_delta_attention, "mamba2_perf": mamba2, "mhc_module_perf": hyper_connections,
     "scale_matrix_perf": quantise, "wideep_deepep_normal_perf": deepep, "wideep_deepep_ll_perf": deepep_low_latency,
+    "wideep_moe_perf": wide_experts,
 }
 # Tables that no kernel took the times of, and why.
 NO_KERNEL = {
     "computescale_perf": "a difference of two kernels",
     "wideep_context_moe_perf": "experts that Python launched, the host's time in them",
+    "wideep_generation_moe_perf": "experts on rows that dispatch has laid out, a part of `moe`",
 }

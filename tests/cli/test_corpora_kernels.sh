@@ -74,6 +74,9 @@ rows("quantize", "scale_matrix", *(dict(framework=name, op_name="scale_matrix", 
      latency=0.002) for name in ("SGLang", "VLLM")))
 rows("quantize/other", "computescale", dict(framework="VLLM", op_name="compute_scale", kernel_source="a_minus_b", m=32, k=64, quant_dtype="fp8",
      latency=0.0))
+rows("moe/wide", "wideep_moe", dict(framework="TRTLLM", op_name="wideep_moe_eplb", kernel_source="wideep_compute_cutlass", moe_dtype="fp8_block",
+     moe_kernel="cutlass", num_tokens=96, dp_num_tokens=12, rank0_num_tokens=50, hidden_size=64, inter_size=512, topk=2, num_experts=256,
+     num_slots=288, moe_tp_size=1, moe_ep_size=8, distribution="power_law_1.01_eplb", simulation_mode="accurate", latency=0.09))
 sent = dict(framework="sglang", op_name="x", kernel_source="deepep", node_num=1, hidden_size=7168, num_token=128, num_topk=8, num_experts=256)
 rows("comm", "wideep_deepep_ll", dict(sent, combine_avg_t_us=67.0, combine_bandwidth_gbps=1.0, dispatch_avg_t_us=36.7,
      dispatch_bandwidth_gbps=1.0))
@@ -101,6 +104,7 @@ EOF
     # Without a gate: by the kernel's name, and others' of the same sizes.
     is clone_ungated "$(grep -c '^moe,bf16,.*,64,256,2,8,1,1,0,1,' clone.out/samples.csv)" 2
     is clone_gated "$(grep -c '^moe,bf16,.*,64,128,2,8,1,1,0,0,' clone.out/samples.csv)" 2
+    holds_row clone_slots moe fp8_block 96,64,512,2,288,1,8,0,0 90
     # Key, query and value channels, 2 x 2048 + 2048, or the key's alone; a third of three convolutions of 12 x 128; all three in one step, by
     # SGLang a sequence a token; x, B and C of Mamba-2: 4096 + 2 x 1024.
     for row in 2,8,6144,4:10 2,8,2048,4:20 4,8,1536,4:11 12,1,4608,4:50 4,3,4608,4:60 1,16,6144,4:10; do
@@ -123,7 +127,7 @@ EOF
     holds clone_decode_16 ",2,1,4095,16,512,64,0," clone.out/samples.csv
     holds clone_top_k_pro ",8,2048,1024," clone.out/samples.csv
     holds clone_top_k ",8,2048,512," clone.out/samples.csv
-    is clone_all "$(wc -l <clone.out/samples.csv)" 29
+    is clone_all "$(wc -l <clone.out/samples.csv)" 30
     # Parquet of an export has dims and attributes by their names.
     fails_saying "pip install pyarrow" env PYTHONPATH=none python3 "$ROOFTILE_SOURCE/scripts/dataset_parquet.py" clone.out -o clone.parquet
     succeeds parquet python3 "$ROOFTILE_SOURCE/scripts/dataset_parquet.py" clone.out -o clone.parquet
@@ -137,7 +141,7 @@ for row in rows:
     if row["op"] == "delta_rule_context":
         print(row["batch"], row["tokens"], row["v_heads"], row["gates"], row["m"])
 EOF
-    is parquet_rows "$(cat parquet.txt)" "28 False
+    is parquet_rows "$(cat parquet.txt)" "29 False
 2 8 32 1 None
 16 64 512 None 20.0 NVIDIA H200 c"
     fails_saying "name a folder that" python3 "$ROOFTILE_SOURCE/scripts/dataset_parquet.py" none -o none.parquet
