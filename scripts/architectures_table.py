@@ -44,6 +44,13 @@ BACKWARD = {
 # Types that transformers reads as another: their own code is that one's.
 READ_AS = {"kimi_k2": "deepseek_v3"}
 
+# Types that rooftile forecasts as LLM servers run them and not otherwise: of these parameters alone are compared.
+SERVED = ["--runtime", "serving", "--dtype", "bf16"]
+SERVED_ONLY = {
+    "bamba", "deepseek_v32", "deepseek_v4", "falcon_h1", "gemma4_text", "glm_moe_dsa", "granitemoehybrid", "jamba", "kimi_linear",
+    "lfm2", "lfm2_moe", "mamba", "mamba2", "mimo_v2_flash", "nemotron_h", "qwen3_5_moe_text", "qwen3_5_text", "qwen3_next",
+}
+
 
 class Refused(Exception):
     """One sentence for the user."""
@@ -145,6 +152,9 @@ def reference(torch, transformers, counter, name, raw):
     row = {"config": name, "model_type": raw["model_type"], "class": type(model).__name__,
            "arguments": " ".join(arguments), "parameters": sum(p.numel() for p in parameters.values()),
            "forward": "", "backward": ""}
+    if raw["model_type"] in SERVED_ONLY:
+        row["arguments"] = " ".join(SERVED)
+        return row, {key: tuple(p.shape) for key, p in parameters.items()}
     try:
         with counter(display=False) as forward:
             output = model(**inputs)
@@ -161,7 +171,8 @@ def reference(torch, transformers, counter, name, raw):
 # ---- rooftile ----
 
 def run_rooftile(program, path, arguments, training):
-    command = [program, "graph", "--json", "-m", str(path), "--dtype", "fp32", *arguments.split()]
+    dtype = [] if "--dtype" in arguments else ["--dtype", "fp32"]
+    command = [program, "graph", "--json", "-m", str(path), *dtype, *arguments.split()]
     try:
         result = subprocess.run(command + ["--mode", "training"] * training, capture_output=True, text=True)
     except OSError as error:
@@ -237,8 +248,8 @@ def head(rows, versions):
     good = [row for row in rows if row["state"] == "equal"]
     return [
         "# Language, vision and speech models beside transformers", "",
-        f"`scripts/{PROGRAM}.py build/rooftile models/networks/zoo tests/data/configs --reference tests/data/configs/reference.csv",
-        f"-o docs/results/architectures.md`; {versions}.", "",
+        f"`scripts/{PROGRAM}.py build/rooftile models/networks/zoo tests/data/configs tests/data/configs/layers",
+        f"--reference tests/data/configs/reference.csv -o docs/results/architectures.md`; {versions}.", "",
         f"{len(good)} of {len(rows)} configs are equal, {len({row['model_type'] for row in good})} of "
         f"{len({row['model_type'] for row in rows})} model types have one that is; the backward pass was compared for "
         f"{sum(row['backward'] != '' for row in good)} of these.", "",

@@ -7,7 +7,7 @@ export PYTHONDONTWRITEBYTECODE=1
 configs=tests/data/configs
 compare() { python3 scripts/architectures_table.py "$ROOFTILE" "$@" --keep; }
 
-compare models/networks/zoo $configs --reference $configs/reference.csv -o "$work/page.md" >"$work/stdout" 2>"$work/stderr"
+compare models/networks/zoo $configs $configs/layers --reference $configs/reference.csv -o "$work/page.md" >"$work/stdout" 2>"$work/stderr"
 is equal "$?" 0
 grep '^not ok' "$work/stdout"
 cat "$work/stderr"
