@@ -438,12 +438,19 @@ static int named_id(const char *id, struct rt_model *out)
     if (status != RT_ENOTFOUND)
         return status;
     char *near = rt_hints_words(&search.hints), *folder = rt_hub_folder();
-    status =
-        rt_fail(RT_ENOTFOUND,
-                "unknown model \"%.90s\"%s; neither a folder here nor Hugging Face's cache (%.200s) has it: "
-                "fetch https://huggingface.co/%.90s/resolve/main/config.json and give its path, or one of "
-                "`rooftile graph --list`",
-                id, near, folder, id);
+    if (strncasecmp(id, "timm/", 5) == 0)
+        status = rt_fail(
+            RT_ENOTFOUND,
+            "unknown model \"%.90s\"%s; where there are PyTorch and timm, `scripts/export_onnx.py %.90s -o "
+            "net.onnx` writes a file that --model reads",
+            id, near, id);
+    else
+        status = rt_fail(
+            RT_ENOTFOUND,
+            "unknown model \"%.90s\"%s; neither a folder here nor Hugging Face's cache (%.200s) has it: "
+            "fetch https://huggingface.co/%.90s/resolve/main/config.json and give its path, or one of "
+            "`rooftile graph --list`",
+            id, near, folder, id);
     free(near);
     free(folder);
     return status;

@@ -3,16 +3,14 @@
 
 extern const struct rt_vision_family rt_vision_alexnet, rt_vision_vgg, rt_vision_resnet, rt_vision_inception,
     rt_vision_densenet, rt_vision_squeezenet, rt_vision_shufflenet, rt_vision_mobile, rt_vision_vit,
-    rt_vision_blocks, rt_vision_swin, rt_vision_convnext, rt_vision_regnet, rt_vision_diffusion;
+    rt_vision_blocks, rt_vision_swin, rt_vision_convnext, rt_vision_regnet, rt_vision_traced,
+    rt_vision_diffusion;
 
-static const struct rt_vision_family *const families[] = {&rt_vision_alexnet,    &rt_vision_vgg,
-                                                          &rt_vision_resnet,     &rt_vision_inception,
-                                                          &rt_vision_densenet,   &rt_vision_squeezenet,
-                                                          &rt_vision_shufflenet, &rt_vision_mobile,
-                                                          &rt_vision_vit,        &rt_vision_blocks,
-                                                          &rt_vision_swin,       &rt_vision_convnext,
-                                                          &rt_vision_regnet,     &rt_vision_diffusion,
-                                                          NULL};
+static const struct rt_vision_family *const families[] = {
+    &rt_vision_alexnet,  &rt_vision_vgg,        &rt_vision_resnet,     &rt_vision_inception,
+    &rt_vision_densenet, &rt_vision_squeezenet, &rt_vision_shufflenet, &rt_vision_mobile,
+    &rt_vision_vit,      &rt_vision_blocks,     &rt_vision_swin,       &rt_vision_convnext,
+    &rt_vision_regnet,   &rt_vision_traced,     &rt_vision_diffusion,  NULL};
 
 const struct rt_vision *rt_vision_at(size_t i)
 {

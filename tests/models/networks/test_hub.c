@@ -148,6 +148,8 @@ static void test_unknown(void)
     RT_ASSERT_FAILS(rt_model_find("acme/Qwen9", &model), RT_ENOTFOUND, "no-cache) has it");
     RT_ASSERT_FAILS(rt_model_find("sentence-transformers/all-MiniLM-L6-v", &model), RT_ENOTFOUND,
                     "nearest names: sentence-transformers/all-MiniLM-L6-v2");
+    RT_ASSERT_FAILS(rt_model_find("timm/no_such_net", &model), RT_ENOTFOUND,
+                    "`scripts/export_onnx.py timm/no_such_net -o net.onnx` writes a file");
     RT_ASSERT_FAILS(rt_model_named("acme/Qwen9", &model), RT_ENOTFOUND, "give the path of a config.json");
 }
 
