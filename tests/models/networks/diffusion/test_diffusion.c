@@ -140,6 +140,17 @@ static void test_tokens_on_several_gpus(void)
     rt_graph_release(&four);
 }
 
+/* Kernels that fuse attention are of 16 bits. */
+static void test_attention_of_32_bits(void)
+{
+    struct rt_graph_options options = {.batch = 1, .dtype = RT_FP32, .runtime = RT_RUNTIME_EAGER};
+    struct rt_graph graph = build_images("sd1.5", options);
+    CU_ASSERT_EQUAL(kernels_of(&graph, RT_OP_ATTENTION_ENCODER) + kernels_of(&graph, RT_OP_ATTENTION_CROSS),
+                    0);
+    CU_ASSERT_TRUE(kernels_of(&graph, RT_OP_SOFTMAX) > 0);
+    rt_graph_release(&graph);
+}
+
 static void test_what_does_not_fit(void)
 {
     static const struct {
@@ -193,4 +204,5 @@ static void test_all_pipelines_build(void)
 
 RT_TESTS(RT_TEST(test_parameters_are_the_checkpoints), RT_TEST(test_flops_of_a_step),
          RT_TEST(test_steps_and_guidance), RT_TEST(test_tokens_on_several_gpus),
-         RT_TEST(test_what_does_not_fit), RT_TEST(test_all_pipelines_build))
+         RT_TEST(test_attention_of_32_bits), RT_TEST(test_what_does_not_fit),
+         RT_TEST(test_all_pipelines_build))
