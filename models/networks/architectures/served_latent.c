@@ -36,24 +36,21 @@ static uint32_t absorbed(const struct rt_served *step, const struct part *part, 
     return x;
 }
 
-/* One head of keys, whose first columns are the values: each is read once. */
+/* One key for all heads, whose first columns are the values: each is read once. */
 static uint32_t latent_kernel(const struct rt_served *step, uint32_t x, struct rt_sequences group,
                               bool decode)
 {
-    const struct rt_shape *s = &step->stack->shape;
-    struct rt_graph *graph = step->stack->graph;
-    const int64_t dim[] = {
-        group.count, group.tokens,          group.cached, s->heads, 1, (s->head_dim + s->value_dim) / 2,
-        0,           graph->options.kv_bits};
-    uint32_t node =
-        rt_build_fused_attention(graph, decode ? "attn.decode" : "attn.prefill", x, RT_NO_INPUT, RT_NO_INPUT,
-                                 decode ? RT_OP_ATTENTION_GENERATION : RT_OP_ATTENTION_CONTEXT, dim,
-                                 (double)group.count * group.tokens * s->heads * s->value_dim);
-    double width =
-        graph->options.kv_bits > 0 ? graph->options.kv_bits / 8.0 : rt_dtypes[graph->options.dtype].bytes;
-    double keys = (double)group.count * ((double)group.cached + 1);
-    graph->kernels[graph->nodes[node].kernel].bytes -= width * keys * (double)s->value_dim;
-    return node;
+    const struct rt_model *model = step->stack->model;
+    int64_t heads = step->stack->shape.heads, kv_rank = model->latent.kv_rank;
+    const int64_t dim[] = {group.count,
+                           group.tokens,
+                           group.cached,
+                           heads,
+                           kv_rank,
+                           model->latent.rope_dim,
+                           step->stack->graph->options.kv_bits};
+    return rt_served_kernel(step, decode ? "attn.decode" : "attn.prefill", RT_OP_MLA_GENERATION, x, dim,
+                            (double)group.count * group.tokens * heads * kv_rank, decode);
 }
 
 /* Attention to the latent columns, of the rows of a part. */
@@ -77,18 +74,15 @@ static uint32_t prefill_kernel(const struct rt_served *step, uint32_t x, struct 
                                bool decode)
 {
     const struct rt_shape *s = &step->stack->shape;
-    (void)decode;
     const int64_t dim[] = {group.count,
                            group.tokens,
                            group.cached,
                            s->heads,
-                           s->kv_heads,
-                           (s->head_dim + s->value_dim) / 2, /* as many FLOPs and bytes */
-                           0,
+                           s->head_dim,
+                           s->value_dim,
                            step->stack->graph->options.kv_bits};
-    return rt_build_fused_attention(step->stack->graph, "attn.prefill", x, RT_NO_INPUT, RT_NO_INPUT,
-                                    RT_OP_ATTENTION_CONTEXT, dim,
-                                    (double)group.count * group.tokens * s->heads * s->value_dim);
+    return rt_served_kernel(step, "attn.prefill", RT_OP_MLA_CONTEXT, x, dim,
+                            (double)group.count * group.tokens * s->heads * s->value_dim, decode);
 }
 
 static uint32_t attend_made(const struct rt_served *step, int64_t rows, uint32_t x)

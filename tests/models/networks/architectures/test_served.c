@@ -130,7 +130,8 @@ static void test_latent_groups(void)
     rt_sequences_set(&list, &options);
     RT_ASSERT_OK(rt_graph_build(&m, &options, &mixed));
     ASSERT_FORWARD(&mixed, "attn.kv", RT_OP_LINEAR, 1, 300, 128 * (128 + 128), 512);
-    ASSERT_FORWARD(&mixed, "attn.prefill", RT_OP_ATTENTION_CONTEXT, 1, 300, 50, 128, 128, 160, 0, 0);
+    ASSERT_FORWARD(&mixed, "attn.prefill", RT_OP_MLA_CONTEXT, 1, 300, 50, 128, 192, 128, 0);
+    ASSERT_FORWARD(&mixed, "attn.decode", RT_OP_MLA_GENERATION, 2, 1, 2000, 128, 512, 64, 0);
     ASSERT_FORWARD(&mixed, "attn.absorb_k", RT_OP_BMM, 128, 2, 512, 128);
     ASSERT_FORWARD(&mixed, "attn.o", RT_OP_LINEAR, 1, 302, 7168, 128 * 128);
     RT_ASSERT_NEAR(graph_parameters(&mixed), rt_model_parameters(&m), 1e-12);
