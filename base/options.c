@@ -42,14 +42,14 @@ static const char *short_title(const char *title)
 static int read_value(struct rt_command_line *line, const struct rt_option *option, const char *text)
 {
     char name[64];
-    const uint64_t bit = UINT64_C(1) << (option - line->command->options);
+    bool *given = &line->given[option - line->command->options];
     snprintf(name, sizeof name, "--%s", option->name);
-    if (option->field.once && option->field.read != rt_read_list && (line->given & bit))
+    if (option->field.once && option->field.read != rt_read_list && *given)
         return rt_fail(RT_EUSAGE, "%s %s: is given a second time; give it once", name, text);
     int status = option->field.check != NULL ? option->field.check(name, text) : RT_OK;
     if (status != RT_OK)
         return status;
-    line->given |= bit;
+    *given = true;
     return option->field.read(&option->field, name, text, (char *)line->options + option->field.offset);
 }
 
@@ -205,7 +205,7 @@ static int check_required(const struct rt_command_line *line)
 {
     const struct rt_command *command = line->command;
     for (size_t i = 0; i < command->option_count; i++)
-        if (command->options[i].field.required != NULL && !(line->given >> i & 1))
+        if (command->options[i].field.required != NULL && !line->given[i])
             return fail_incomplete(command, line->argv[0], command->options[i].field.required);
     const struct rt_option_value *operands = &command->operands;
     const struct rt_names *names = (struct rt_names *)((char *)line->options + operands->offset);
@@ -222,6 +222,9 @@ int rt_command_line_read(const struct rt_command *command, int argc, char **argv
 {
     *line = (struct rt_command_line){
         .command = command, .argc = argc, .argv = argv, .options = rt_calloc(1, command->size)};
+    if (command->option_count > RT_MOST_OPTIONS)
+        return rt_fail(RT_EUSAGE, "a command has %zu options; RT_MOST_OPTIONS allows %d",
+                       command->option_count, RT_MOST_OPTIONS);
     if (command->set_defaults != NULL)
         command->set_defaults(line->options);
     int status = read_words(line);
@@ -250,7 +253,7 @@ bool rt_given(const struct rt_command_line *line, const char *option)
 {
     for (size_t i = 0; i < line->command->option_count; i++)
         if (line->command->options[i].name != NULL && strcmp(line->command->options[i].name, option) == 0)
-            return line->given >> i & 1;
+            return line->given[i];
     return false;
 }
 

@@ -171,14 +171,16 @@ struct rt_command {
     size_t command_count;
 };
 
+enum { RT_MOST_OPTIONS = 128 }; /* of a command */
+
 /* A command line that was read. */
 struct rt_command_line {
     const struct rt_command *command;
     int argc;
     char **argv; /* argv[0] is how the command is called, "rooftile dataset merge" */
     void *options;
-    uint64_t given; /* a bit for each row */
-    bool help;      /* --help was among the words: nothing is checked */
+    bool given[RT_MOST_OPTIONS]; /* by row */
+    bool help;                   /* --help was among the words: nothing is checked */
 };
 
 /* Was the option given? `option` is a name of the command's rows, without dashes. */

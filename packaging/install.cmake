@@ -33,7 +33,7 @@ foreach(folder docs datasets/devices datasets/sample)
   install(DIRECTORY ${folder} DESTINATION ${doc}/${folder}/.. COMPONENT program FILES_MATCHING PATTERN *.md PATTERN *.csv PATTERN *.h5)
 endforeach()
 foreach(page tests/bench/README.md datasets/FORMAT.md models/predictors/predictor/FORMAT.md models/predictors/pretrained/README.md
-        models/networks/architectures/types/README.md)
+        models/networks/architectures/types/README.md models/networks/zoo/README.md)
   cmake_path(GET page PARENT_PATH folder)
   install(FILES ${page} DESTINATION ${doc}/${folder} COMPONENT program)
 endforeach()

@@ -43,14 +43,15 @@ char *rt_prediction_case(const struct rt_prediction *prediction)
 
 /* --- what is forecast, by what --- */
 
-/* "bf16, fp8": in what the predictor has seen the device. */
+/* "bf16, fp8": in what else the predictor has seen the device. */
 static char *seen_dtypes(const struct rt_prediction *prediction)
 {
+    const struct rt_graph *graph = &prediction->graph;
     bool seen[RT_DTYPE_COUNT];
     struct rt_text words = {0};
     rt_predictor_seen_dtypes(prediction->predictor, &prediction->device, seen);
     for (int dtype = 0; dtype < RT_DTYPE_COUNT; dtype++)
-        if (seen[dtype])
+        if (seen[dtype] && dtype != (int)graph->options.dtype && dtype != (int)graph->products)
             rt_text_item(&words, ", ", "%s", rt_dtypes[dtype].name);
     return rt_text_take(&words);
 }

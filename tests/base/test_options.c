@@ -211,5 +211,24 @@ static void test_help(void)
     free(text);
 }
 
-RT_TESTS(RT_TEST(test_values), RT_TEST(test_forms), RT_TEST(test_own), RT_TEST(test_shards),
+/* More rows than a word has bits: the 66th is not taken for the second. */
+static void test_many_options(void)
+{
+    struct rt_option rows[66];
+    struct rt_command_line line;
+    char *words[] = {"many", "--last"};
+    for (size_t i = 0; i < RT_COUNT(rows); i++) {
+        rows[i] = options[1];
+        rows[i].letter = 0;
+        rows[i].name = i == 1 ? "second" : i == 65 ? "last" : "other";
+    }
+    const struct rt_command many = {
+        .name = "many", .options = rows, .option_count = RT_COUNT(rows), .size = sizeof(struct arguments)};
+    RT_ASSERT_OK(rt_command_line_read(&many, 2, words, &line));
+    CU_ASSERT_TRUE(rt_given(&line, "last"));
+    CU_ASSERT_FALSE(rt_given(&line, "second"));
+    rt_command_line_release(&line);
+}
+
+RT_TESTS(RT_TEST(test_values), RT_TEST(test_many_options), RT_TEST(test_forms), RT_TEST(test_own), RT_TEST(test_shards),
          RT_TEST(test_refusals), RT_TEST(test_required), RT_TEST(test_help))

@@ -17,6 +17,8 @@ static inline int for_each_served(void (*run)(const struct rt_model *model))
         struct rt_model model;
         if (strstr(paths.path[i], ".json") == NULL)
             continue;
+        if (strstr(paths.path[i], "/layers/") != NULL)
+            continue; /* layers that differ: test_layers.c */
         RT_ASSERT_OK(rt_model_load(paths.path[i], &model));
         if (!model.architecture->served)
             continue;
