@@ -216,7 +216,7 @@ static void test_many_options(void)
 {
     struct rt_option rows[66];
     struct rt_command_line line;
-    char *words[] = {"many", "--last"};
+    char program[] = "many", last[] = "--last", *words[] = {program, last};
     for (size_t i = 0; i < RT_COUNT(rows); i++) {
         rows[i] = options[1];
         rows[i].letter = 0;

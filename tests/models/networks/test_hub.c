@@ -2,6 +2,7 @@
 #include "find.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "models/networks/architectures/parts.h"
 #include "models/networks/hub.h"
 
 #include <jansson.h>
@@ -59,11 +60,15 @@ struct seen {
     } * names;
 };
 
-/* A step that every model has, of few tokens. */
+/* A step that every model has, of few tokens; of models with layers that differ as servers run it. */
 static void build(const struct rt_model *model)
 {
     struct rt_graph_options options = prefill(1, 16);
     struct rt_graph graph;
+    if (model->architecture != NULL && model->architecture->build == rt_build_served) {
+        options.runtime = RT_RUNTIME_SERVING;
+        options.dtype = RT_BF16;
+    }
     RT_ASSERT_OK(rt_graph_build(model, &options, &graph));
     CU_ASSERT_TRUE(graph.node_count > 0);
     rt_graph_release(&graph);
@@ -165,6 +170,12 @@ static void test_against_published_configs(void)
                                       "mistralai/Mixtral-8x22B-v0.1",
                                       "openai/gpt-oss-20b",
                                       "nvidia/DeepSeek-V3.1-NVFP4",
+                                      "Qwen/Qwen3.5-397B-A17B",
+                                      "zai-org/GLM-5",
+                                      "deepseek-ai/DeepSeek-V4-Pro",
+                                      "moonshotai/Kimi-K3",
+                                      "nvidia/MiniMax-M3-NVFP4",
+                                      "nvidia/NVIDIA-Nemotron-3-Super-120B-A12B-FP8",
                                       "moonshotai/Kimi-K2.5"};
     empty_cache();
     for (size_t i = 0; tree != NULL && i < RT_COUNT(ids); i++) {
@@ -176,6 +187,7 @@ static void test_against_published_configs(void)
         RT_ASSERT_OK(rt_model_find(ids[i], &ours));
         CU_ASSERT_EQUAL(rt_model_parameters(&ours), rt_model_parameters(&published));
         CU_ASSERT_EQUAL(ours.dtype, published.dtype);
+        CU_ASSERT_EQUAL(ours.wide_parts, published.wide_parts);
         CU_ASSERT_EQUAL(ours.layers, published.layers);
         CU_ASSERT_EQUAL(ours.hidden, published.hidden);
         free(path);
