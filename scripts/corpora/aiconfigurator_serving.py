@@ -71,14 +71,15 @@ def convert(path):
 CUT = ("tp", "pp", "ep", "attention_dp", "replicas")
 COLUMNS = ("id", "device", "model", "backend", "dtype", "quant", "kv_cache", *CUT, *("decode_" + name for name in CUT), "input", "output", "least",
            "concurrency", "sequences", "ttft_ms", "tpot_ms", "note")
-BLOCKS = ("deepseek-ai/", "MiniMaxAI/")  # whose own FP8 checkpoints scale blocks of 128 x 128, too
+BLOCKS = ("deepseek-ai/", "MiniMaxAI/", "zhipuai/", "Qwen/Qwen3.5-")  # whose own FP8 checkpoints scale blocks of 128 x 128, too
 
 
 def served_quant(row):
-    """gpt-oss is in MXFP4, which the file calls nvfp4; products of DeepSeek's and MiniMax's checkpoints are block-scaled, also where it says fp8."""
+    """gpt-oss is in MXFP4, which the file calls nvfp4; products of those checkpoints in fp8 are block-scaled, also where it says fp8."""
     if row["model_path"].startswith("openai/") and row["gemm_quant_mode"] == "nvfp4":
         return "w4a16_mxfp4"
-    return "fp8_block" if row["model_path"].startswith(BLOCKS) else quant(row)
+    blocks = row["model_path"].startswith(BLOCKS) and row["gemm_quant_mode"] in ("", "fp8", "fp8_block")
+    return "fp8_block" if blocks else quant(row)
 
 
 def cut(row, prefix=""):
