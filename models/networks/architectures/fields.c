@@ -249,7 +249,7 @@ int rt_word_find(const char *words, const char *word)
 int rt_layer_does_find(const char *text)
 {
     int does = 0;
-    for (const char *at = text; at != NULL; at = strchr(at, '+'), at += at != NULL) {
+    for (const char *at = text; at != NULL; at = strchr(at, '+') != NULL ? strchr(at, '+') + 1 : NULL) {
         char word[32];
         snprintf(word, sizeof word, "%.*s", (int)strcspn(at, "+"), at);
         int place = rt_word_find(rt_layer_does_words, word);
