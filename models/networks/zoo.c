@@ -349,24 +349,36 @@ static int read_row(const json_t *row, const char *id, struct rt_model *out)
     return status;
 }
 
-/* RT_ENOTFOUND without a sentence where no row has the name. */
+static int try_row(struct search *search, size_t i, struct rt_model *out)
+{
+    json_t *row;
+    char id[96];
+    int status = parse_row(i, &row);
+    if (status != RT_OK)
+        return status;
+    if (names_row(search, row, id)) {
+        status = read_row(row, id, out);
+    } else {
+        next_id(&(const char *){ids_of(row)}, id);
+        pass(search, id);
+        status = RT_ENOTFOUND;
+    }
+    json_decref(row);
+    return status;
+}
+
+/* First among the rows that hold the name, then among all of them for the hints. RT_ENOTFOUND without a
+ * sentence where no row has the name. */
 static int find_row(struct search *search, struct rt_model *out)
 {
+    struct search first = {.nearest = (size_t)-1};
+    memcpy(first.wanted, search->wanted, sizeof first.wanted);
     int status = RT_ENOTFOUND;
-    for (size_t i = 0; rt_model_hub_json[i] != NULL && status == RT_ENOTFOUND; i++) {
-        json_t *row;
-        char id[96];
-        if ((status = parse_row(i, &row)) != RT_OK)
-            return status;
-        if (names_row(search, row, id)) {
-            status = read_row(row, id, out);
-        } else {
-            next_id(&(const char *){ids_of(row)}, id);
-            pass(search, id);
-            status = RT_ENOTFOUND;
-        }
-        json_decref(row);
-    }
+    for (size_t i = 0; rt_model_hub_json[i] != NULL && status == RT_ENOTFOUND; i++)
+        if (may_name(&first, rt_model_hub_json[i]))
+            status = try_row(&first, i, out);
+    for (size_t i = 0; rt_model_hub_json[i] != NULL && status == RT_ENOTFOUND; i++)
+        status = try_row(search, i, out);
     return status;
 }
 

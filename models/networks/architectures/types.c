@@ -205,11 +205,13 @@ static int find_field(const struct reader *reader, const char *key, const json_t
     struct rt_hints hints = {0};
     if (wanted == NULL)
         return refuse(reader->where, key, name, "the name of a field of a model");
-    for (; field->name != NULL && strcmp(field->name, wanted) != 0; field++)
-        hint(&hints, field->name, wanted);
+    while (field->name != NULL && strcmp(field->name, wanted) != 0)
+        field++;
     *out = field;
     if (field->name != NULL)
         return RT_OK;
+    for (field = rt_model_fields; field->name != NULL; field++)
+        hint(&hints, field->name, wanted);
     char *near = rt_hints_words(&hints);
     int status = rt_fail(RT_EFORMAT, "%s: \"%s\" names \"%.60s\", which is no field of a model%s",
                          reader->where, key, wanted, near);
