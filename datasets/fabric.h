@@ -5,6 +5,7 @@
 #ifndef ROOFTILE_DATASETS_FABRIC_H
 #define ROOFTILE_DATASETS_FABRIC_H
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -34,6 +35,31 @@ enum rt_collective_library {
     RT_LIBRARY_DEEPEP_LL, /* the same in low latency: one to each expert */
     RT_LIBRARY_COUNT
 };
+
+/* What joins servers. */
+enum rt_network {
+    RT_NETWORK_OWN, /* nobody said: InfiniBand */
+    RT_NETWORK_INFINIBAND,
+    RT_NETWORK_ROCE, /* RDMA over Ethernet */
+    RT_NETWORK_EFA,  /* Amazon's */
+    RT_NETWORK_SLINGSHOT,
+    RT_NETWORK_TCP, /* sockets: through the hosts */
+    RT_NETWORK_COUNT
+};
+/* "own", "infiniband", "roce", "efa", "slingshot", "tcp" */
+extern const char *const rt_networks[RT_NETWORK_COUNT];
+
+/* Servers beside each other. */
+struct rt_cluster {
+    int64_t node_gpus;       /* GPUs of a server, or of one NVLink domain over several; 0: all are in one */
+    double node_gbs;         /* that each GPU sends to other servers, one direction, GB/s; NaN: not known */
+    enum rt_network network; /* that carries it */
+    double oversubscription; /* how much less the network's core carries than its servers send; 0: 1 */
+};
+#define RT_CLUSTER_NONE                                                                                      \
+    {                                                                                                        \
+        .node_gbs = NAN                                                                                      \
+    }
 
 /* Does data go through PCIe between so many GPUs? */
 bool rt_fabric_is_pcie(enum rt_fabric fabric, int64_t gpus);

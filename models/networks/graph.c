@@ -10,7 +10,9 @@
 
 const char *const rt_steps[RT_STEP_COUNT] = {"inference", "decode", "training"};
 const char *const rt_optimizers[RT_OPTIMIZER_COUNT] = {"none", "sgd", "adamw", "momentum"};
-const char *const rt_recomputes[RT_RECOMPUTE_COUNT] = {"none", "layers"};
+const char *const rt_recomputes[RT_RECOMPUTE_COUNT] = {"none", "layers", "selective"};
+const char *const rt_attention_libraries[RT_ATTENTION_LIBRARIES] = {"own",    "math",   "triton",
+                                                                    "flash2", "flash3", "cudnn"};
 
 void rt_graph_init(struct rt_graph *graph, const struct rt_graph_options *options)
 {
@@ -237,7 +239,44 @@ const struct rt_runtime rt_runtimes[RT_RUNTIME_COUNT] = {
                               .plain = "PyTorch 1.4 or older op by op",
                               .hosted = true,
                               .scalar_loads = true},
+    [RT_RUNTIME_MEGATRON] = {.name = "megatron",
+                             .what = "Megatron-LM, attention in one kernel",
+                             .unfused = "Megatron-LM, attention written out",
+                             .plain = "Megatron-LM",
+                             .fused_attention = true,
+                             .hosted = true},
+    [RT_RUNTIME_MEGATRON_OLD] = {.name = "megatron-2021",
+                                 .what = "Megatron-LM of 2021, attention written out",
+                                 .unfused = "Megatron-LM of 2021, attention written out",
+                                 .plain = "Megatron-LM of 2021",
+                                 .hosted = true},
+    [RT_RUNTIME_FSDP] = {.name = "fsdp",
+                         .what = "PyTorch FSDP op by op, attention in one kernel",
+                         .unfused = "PyTorch FSDP op by op, attention written out",
+                         .plain = "PyTorch FSDP op by op",
+                         .fused_attention = true,
+                         .hosted = true},
+    [RT_RUNTIME_TORCHTITAN] = {.name = "torchtitan",
+                               .what = "torchtitan (FSDP2, torch.compile), attention in one kernel",
+                               .unfused = "torchtitan (FSDP2, torch.compile), attention written out",
+                               .plain = "torchtitan (FSDP2, torch.compile)",
+                               .fused_attention = true,
+                               .fusion = true,
+                               .hosted = true},
+    [RT_RUNTIME_DEEPSPEED] = {.name = "deepspeed",
+                              .what = "DeepSpeed ZeRO op by op, attention in one kernel",
+                              .unfused = "DeepSpeed ZeRO op by op, attention written out",
+                              .plain = "DeepSpeed ZeRO op by op",
+                              .fused_attention = true,
+                              .hosted = true},
+    [RT_RUNTIME_NANOTRON] = {.name = "nanotron",
+                             .what = "nanotron op by op, attention in one kernel",
+                             .unfused = "nanotron op by op, attention written out",
+                             .plain = "nanotron op by op",
+                             .fused_attention = true,
+                             .hosted = true},
 };
 
-const char *const rt_runtime_names[RT_RUNTIME_COUNT] = {"eager-math", "eager", "compile",
-                                                        "serving",    "graph", "eager-1.4"};
+const char *const rt_runtime_names[RT_RUNTIME_COUNT] = {
+    "eager-math", "eager",         "compile", "serving",    "graph",     "eager-1.4",
+    "megatron",   "megatron-2021", "fsdp",    "torchtitan", "deepspeed", "nanotron"};

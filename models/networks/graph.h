@@ -10,6 +10,7 @@
 #define ROOFTILE_MODELS_NETWORKS_GRAPH_H
 
 #include "datasets/call.h"
+#include "models/networks/parallelism.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,6 +26,12 @@ enum rt_runtime_id {
     RT_RUNTIME_SERVING, /* an LLM server: vLLM, SGLang, TensorRT-LLM */
     RT_RUNTIME_GRAPH,   /* the kernels of eager, captured once and replayed as a CUDA graph */
     RT_RUNTIME_EAGER_OLD, /* PyTorch before 1.5, op by op: elementwise kernels load element by element */
+    RT_RUNTIME_MEGATRON,  /* Megatron-LM with Transformer Engine; NeMo, Megatron-Bridge */
+    RT_RUNTIME_MEGATRON_OLD, /* Megatron-LM and Megatron-DeepSpeed of 2020 to 2022: softmax fused, attention not */
+    RT_RUNTIME_FSDP,         /* PyTorch's FullyShardedDataParallel, op by op */
+    RT_RUNTIME_TORCHTITAN,   /* FSDP2 with torch.compile */
+    RT_RUNTIME_DEEPSPEED,
+    RT_RUNTIME_NANOTRON,
     RT_RUNTIME_COUNT
 };
 
@@ -64,9 +71,21 @@ enum rt_optimizer_kind {
 extern const char *const rt_optimizers[RT_OPTIMIZER_COUNT];
 
 /* Activation checkpointing (torch.utils.checkpoint): of each layer only the input is saved, and the layer
- * runs again before its backward pass. */
-enum rt_recompute { RT_RECOMPUTE_NONE, RT_RECOMPUTE_LAYERS, RT_RECOMPUTE_COUNT };
-extern const char *const rt_recomputes[RT_RECOMPUTE_COUNT]; /* "none", "layers" */
+ * runs again before its backward pass. Selective: attention's scores alone (Korthikanti et al. 2022). */
+enum rt_recompute { RT_RECOMPUTE_NONE, RT_RECOMPUTE_LAYERS, RT_RECOMPUTE_SELECTIVE, RT_RECOMPUTE_COUNT };
+extern const char *const rt_recomputes[RT_RECOMPUTE_COUNT]; /* "none", "layers", "selective" */
+
+/* Whose kernels attention in one kernel runs. */
+enum rt_attention_library {
+    RT_ATTENTION_OWN,    /* the runtime's */
+    RT_ATTENTION_MATH,   /* written out */
+    RT_ATTENTION_TRITON, /* the first FlashAttention in Triton, of 2022 and 2023 */
+    RT_ATTENTION_FLASH2,
+    RT_ATTENTION_FLASH3,
+    RT_ATTENTION_CUDNN,
+    RT_ATTENTION_LIBRARIES
+};
+extern const char *const rt_attention_libraries[RT_ATTENTION_LIBRARIES]; /* "own", "math", "triton" ... */
 
 /* Activations of feed-forward layers. */
 enum rt_activation_kind {
@@ -138,6 +157,7 @@ struct rt_graph_kernel {
      * products for its two (Dao 2022). FLOPs and bytes above are of all. */
     double multiple;
     bool scalar_loads; /* moves its elements one by one: rt_graph_mark_scalar_loads */
+    enum rt_gpu_group group; /* of a collective; the first one, of tensor-parallel GPUs, where nobody says */
     bool flash2;       /* attention by FlashAttention-2, whatever the GPU (rt_flash2_us) */
 };
 

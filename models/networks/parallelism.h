@@ -7,7 +7,12 @@
  * x attention. Attention-data parallel: attention of parts of the batch on GPUs of their own, experts over
  * all of them (DeepSeek-V3). Sequence parallel, of diffusion transformers: the tokens of an image or video on
  * ulysses x ring GPUs, which exchange them for heads (Jacobs et al., DeepSpeed-Ulysses, 2023) or pass keys and
- * values round (Liu et al., Ring Attention, 2023).
+ * values round (Liu et al., Ring Attention, 2023). Context parallel: the same of training, the tokens of a
+ * sequence on `context` GPUs.
+ *
+ * GPUs are numbered as Megatron-LM does, tensor innermost, then context, data (experts' groups lie within
+ * data x context) and pipeline outermost: a group of a kind that is told first has its members nearest to each
+ * other, so that tensor groups stay within a server.
  */
 #ifndef ROOFTILE_MODELS_NETWORKS_PARALLELISM_H
 #define ROOFTILE_MODELS_NETWORKS_PARALLELISM_H
@@ -33,9 +38,25 @@ enum rt_shard_kind {
 };
 extern const char *const rt_shard_kinds[RT_SHARD_COUNT]; /* "none", "optimizer", "gradients", "parameters" */
 
+/* Which GPUs a collective joins. */
+enum rt_gpu_group {
+    RT_GROUP_TENSOR,
+    RT_GROUP_CONTEXT,
+    RT_GROUP_EXPERT,
+    RT_GROUP_DATA,
+    RT_GROUP_PIPELINE,
+    RT_GROUPS
+};
+
 struct rt_parallelism {
     int64_t data, tensor, pipeline, microbatches, expert, attention; /* GPUs, parts; 1: none */
     int64_t ulysses, ring;                                           /* the same; 0, too: none */
+    int64_t context;    /* training: GPUs that share out the tokens of a sequence; 0, too: none */
+    int64_t chunks;     /* pieces of the layers that a stage holds, interleaved (Narayanan et al., SC 2021); 0: 1 */
+    int64_t shard_gpus; /* data-parallel GPUs that share out what `shard` says, copies beside copies; 0: all */
+    bool sequence;      /* tensor-parallel GPUs share out norms and dropout by tokens (Korthikanti et al. 2022) */
+    bool tensor_overlap; /* its collectives run beside the products that need or make them */
+    struct rt_cluster cluster; /* what joins servers */
     enum rt_pipeline_schedule schedule;
     enum rt_shard_kind shard; /* what the data-parallel GPUs share out */
     enum rt_fabric fabric;    /* RT_FABRIC_OWN: by the device's description */
@@ -46,7 +67,7 @@ struct rt_parallelism {
 #define RT_PARALLELISM_NONE                                                                                  \
     {                                                                                                        \
         .data = 1, .tensor = 1, .pipeline = 1, .microbatches = 1, .expert = 1, .attention = 1,               \
-        .link_gbs = NAN                                                                                      \
+        .link_gbs = NAN, .cluster = RT_CLUSTER_NONE                                                          \
     }
 
 /* Parts that follow one another or lie side by side, which the batch of a step must be divisible by. */
@@ -64,7 +85,8 @@ static inline int64_t rt_parallelism_sequence(const struct rt_parallelism *paral
 /* GPUs of the whole step. */
 static inline int64_t rt_parallelism_gpus(const struct rt_parallelism *parallel)
 {
-    return parallel->data * parallel->tensor * parallel->pipeline * parallel->attention *
+    int64_t context = parallel->context > 1 ? parallel->context : 1;
+    return parallel->data * parallel->tensor * parallel->pipeline * parallel->attention * context *
            rt_parallelism_sequence(parallel);
 }
 

@@ -53,7 +53,10 @@ struct rt_step {
     const char *lengths, *contexts;            /* sequences that differ (sequences.h); NULL: all are alike */
     int dtype, quant, kv_cache;                /* enum rt_dtype; quant and kv_cache also RT_DTYPE_NONE */
     int runtime, optimizer, recompute, layout; /* their enums */
+    int attention;                             /* enum rt_attention_library */
+    int64_t lora; /* rank of the adapters that alone are trained; 0: all is */
     bool fusion, autocast;
+    const char *cluster; /* a file (datasets/cluster.h) that parallel.cluster's fields are read from */
     struct rt_parallelism parallel;
     /* Beside the GPU; names and files of predict/step/host.h and server.h. */
     const char *host, *server;
@@ -91,6 +94,8 @@ enum rt_step_field {
     RT_STEP_RUNTIME,
     RT_STEP_OPTIMIZER,
     RT_STEP_RECOMPUTE,
+    RT_STEP_ATTENTION,
+    RT_STEP_LORA,
     RT_STEP_LAYOUT,
     RT_STEP_FUSION,
     RT_STEP_AUTOCAST,
@@ -102,10 +107,20 @@ enum rt_step_field {
     RT_STEP_ATTENTION_DP,
     RT_STEP_ULYSSES,
     RT_STEP_RING,
+    RT_STEP_CP,
+    RT_STEP_VP,
+    RT_STEP_SP,
+    RT_STEP_TP_OVERLAP,
     RT_STEP_SCHEDULE,
     RT_STEP_SHARD,
+    RT_STEP_SHARD_GPUS,
     RT_STEP_FABRIC,
     RT_STEP_LINK_GBS,
+    RT_STEP_NODE_GPUS,
+    RT_STEP_NODE_GBS,
+    RT_STEP_NETWORK,
+    RT_STEP_OVERSUBSCRIPTION,
+    RT_STEP_CLUSTER,
     RT_STEP_NO_OVERLAP,
     RT_STEP_HOST,
     RT_STEP_HOST_US,
