@@ -14,6 +14,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const int64_t FEW_KEYS = 1024;
 
@@ -187,16 +188,32 @@ static void collectives_of(const struct rt_forecast *forecast, const struct rt_p
 }
 
 /* Sharded, each GPU steps its part of the weights. */
-static void share_optimizer(struct rt_forecast *forecast)
+static double optimizer_shares(const struct rt_parallelism *parallel)
 {
-    const struct rt_parallelism *parallel = &forecast->options.parallel;
-    for (size_t i = 0; i < forecast->launch_count && parallel->shard != RT_SHARD_NONE; i++)
+    return parallel->shard != RT_SHARD_NONE ? (double)parallel->data : 1;
+}
+
+static void share_optimizer(struct rt_forecast *forecast, double shares)
+{
+    for (size_t i = 0; i < forecast->launch_count && shares != 1; i++)
         if (forecast->launches[i].kernel.call.op == RT_OP_OPTIMIZER) {
-            forecast->launches[i].time_us /= (double)parallel->data;
-            forecast->launches[i].roofline_us /= (double)parallel->data;
-            forecast->launches[i].kernel.flops /= (double)parallel->data;
-            forecast->launches[i].kernel.bytes /= (double)parallel->data;
+            forecast->launches[i].time_us /= shares;
+            forecast->launches[i].roofline_us /= shares;
+            forecast->launches[i].kernel.flops /= shares;
+            forecast->launches[i].kernel.bytes /= shares;
         }
+}
+
+/* From the times of launches to all of the rest. */
+static void sum_all(struct rt_forecast *forecast, const struct rt_predictor *predictor,
+                    const struct rt_collectives *collectives)
+{
+    rt_forecast_sum_phases(forecast);
+    rt_forecast_sum_step(forecast, collectives);
+    rt_forecast_sum_interval(forecast);
+    rt_forecast_sum_energy(forecast, predictor);
+    if (!forecast->options.times_only)
+        rt_forecast_sum_memory(forecast);
 }
 
 /* Asks the predictor for all of them at once. */
@@ -213,13 +230,8 @@ static int forecast_all(struct rt_forecast *forecasts, size_t count, const struc
         status = time_launches(&forecasts[f], &queries, of_launch, roofline, &collectives);
         if (status != RT_OK)
             break;
-        share_optimizer(&forecasts[f]);
-        rt_forecast_sum_phases(&forecasts[f]);
-        rt_forecast_sum_step(&forecasts[f], &collectives);
-        rt_forecast_sum_interval(&forecasts[f]);
-        rt_forecast_sum_energy(&forecasts[f], predictor);
-        if (!forecasts[f].options.times_only)
-            rt_forecast_sum_memory(&forecasts[f]);
+        share_optimizer(&forecasts[f], optimizer_shares(&forecasts[f].options.parallel));
+        sum_all(&forecasts[f], predictor, &collectives);
     }
     rt_forecast_queries_release(&queries);
     return status;
@@ -270,6 +282,30 @@ int rt_forecast_graph(const struct rt_graph *graph, const struct rt_predictor *p
                       struct rt_forecast *out)
 {
     return rt_forecast_graphs(&graph, 1, predictor, device, options, out);
+}
+
+int rt_forecast_recut(const struct rt_forecast *timed, const struct rt_predictor *predictor,
+                      const struct rt_forecast_options *options, struct rt_forecast *out)
+{
+    struct rt_collectives collectives;
+    struct rt_forecast again = {.graph = timed->graph,
+                                .device = timed->device,
+                                .options = *options,
+                                .launch_count = timed->launch_count,
+                                .error_correlation = timed->error_correlation};
+    collectives_of(&again, predictor, &collectives);
+    int status = check_parallel(again.graph, &options->parallel, &collectives);
+    if (status != RT_OK)
+        return status;
+    size_t launches = timed->launch_count * sizeof *again.launches,
+           nodes = (timed->graph->node_count + 1) * sizeof *again.node_launch;
+    again.launches = memcpy(rt_malloc(launches + 1), timed->launches, launches);
+    again.node_launch = memcpy(rt_malloc(nodes), timed->node_launch, nodes);
+    share_optimizer(&again,
+                    optimizer_shares(&options->parallel) / optimizer_shares(&timed->options.parallel));
+    sum_all(&again, predictor, &collectives);
+    *out = again;
+    return RT_OK;
 }
 
 double rt_forecast_total_with(const struct rt_forecast *forecast, const struct rt_predictor *predictor,

@@ -19,6 +19,11 @@ int rt_forecast_graph(const struct rt_graph *graph, const struct rt_predictor *p
 int rt_forecast_graphs(const struct rt_graph *const *graphs, size_t count,
                        const struct rt_predictor *predictor, const struct rt_device *device,
                        const struct rt_forecast_options *options, struct rt_forecast *out);
+/* The same graph in another step: other stages, data-parallel GPUs, shards and microbatches. Its kernels take what
+ * they took in `timed`, whose device and graph are the new forecast's, too. `options` are those of `timed` but for
+ * parallel, energy and times_only. RT_EUSAGE where the parallelism does not fit the graph. */
+int rt_forecast_recut(const struct rt_forecast *timed, const struct rt_predictor *predictor,
+                      const struct rt_forecast_options *options, struct rt_forecast *out);
 /* The step's time, us, with another host: kernels take what they took. `options` are the forecast's but for
  * host and host_us. */
 double rt_forecast_total_with(const struct rt_forecast *forecast, const struct rt_predictor *predictor,

@@ -30,6 +30,7 @@ ROOMS = {
     "predict/evaluate/card": _MODELS + " predict/step predict/evaluate",
     "predict/search/explore": _MODELS + " predict/step",
     "predict/search/pack": _MODELS + " predict/step",
+    "predict/search/train": _MODELS + " predict/step predict/serving/plan",
     "predict/search/advise": _MODELS + " predict/step predict/serving predict/evaluate",
     "train": "base datasets models/predictors/roofline models/predictors/nn models/predictors/baselines models/predictors/predictor",
     "train/calibrate": _MODELS + " predict/step predict/serving predict/evaluate train",

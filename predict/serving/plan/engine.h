@@ -32,6 +32,7 @@
 #include "models/networks/source.h"
 #include "models/predictors/predictor/predictor.h"
 #include "predict/serving/deployment.h"
+#include "predict/step/priced_gpu.h"
 #include "predict/step/server.h"
 
 #include <stddef.h>
@@ -39,14 +40,7 @@
 
 /* --- what a plan of serving is asked for --- */
 
-enum { RT_SERVING_GPUS = 16, RT_SERVING_COUNTS = 32, RT_SERVING_QUANTS = 24, RT_SERVING_LEVELS = 40 };
-
-/* A kind of GPU that may be had. */
-struct rt_serving_gpu {
-    struct rt_device device;
-    const char *asked; /* as it was named */
-    double price;      /* of a GPU-hour, in any currency; NaN: unknown */
-};
+enum { RT_SERVING_COUNTS = 32, RT_SERVING_QUANTS = 24, RT_SERVING_LEVELS = 40 };
 
 /* Of weights and cache. */
 struct rt_serving_quant {
@@ -58,7 +52,7 @@ struct rt_serving_quant {
 struct rt_serving_request {
     const struct rt_model_source *source; /* a model of sizes that servers run */
     const struct rt_predictor *predictor;
-    struct rt_serving_gpu gpu[RT_SERVING_GPUS];
+    struct rt_priced_gpu gpu[RT_MOST_PRICED_GPUS];
     size_t gpu_count;
     int64_t gpus[RT_SERVING_COUNTS]; /* GPUs that may be had of one kind, rising */
     size_t gpus_count;

@@ -68,7 +68,7 @@ static void ask(const struct rt_model_source *source, const char *gpu, struct rt
                                        .seed = 1,
                                        .disaggregate = true,
                                        .quiet = true};
-    out->gpu[0] = (struct rt_serving_gpu){.asked = gpu, .price = NAN};
+    out->gpu[0] = (struct rt_priced_gpu){.asked = gpu, .price = NAN};
     RT_ASSERT_OK(rt_device_find(gpu, &out->gpu[0].device));
 }
 
@@ -280,7 +280,7 @@ static void test_price(void)
     struct rt_serving_request request;
     struct rt_serving_plan plan;
     ask(small_llama(), "L4", &request);
-    request.gpu[1] = (struct rt_serving_gpu){.asked = "H100", .price = NAN};
+    request.gpu[1] = (struct rt_priced_gpu){.asked = "H100", .price = NAN};
     RT_ASSERT_OK(rt_device_find("H100", &request.gpu[1].device));
     request.gpu_count = 2;
     make(&request, 1, NULL, &plan);

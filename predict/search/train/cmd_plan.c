@@ -1,0 +1,225 @@
+/* `rooftile plan`: how many of which GPU serve a model within a target, or train it. */
+#include "base/status.h"
+#include "models/networks/step_options.h"
+#include "predict/search/train/command.h"
+
+#include <math.h>
+
+enum { MOST_GPUS = 1 << 20, MOST_TOKENS = 1 << 20 };
+
+struct arguments {
+    struct rt_plan_arguments shared;
+    struct rt_serving_arguments serving;
+    struct rt_training_arguments training;
+    bool train;
+};
+
+static int read_counts(const char *option, const char *text, void *value)
+{
+    static const struct rt_range_kind kind = {"number of GPUs", "numbers of GPUs",
+                                              "give numbers such as 8,16", "a number of GPUs is 1 to 1048576",
+                                              MOST_GPUS};
+    return rt_rising_numbers_read(option, text, &kind, RT_SERVING_COUNTS, value);
+}
+
+#define DEGREE(axis) RT_OWN(struct arguments, training.degree[axis], rt_training_degrees_read)
+
+static const struct rt_option options[] = {
+    {"model", 'm', "NAME",
+     RT_TEXT(struct arguments, shared.model,
+             .required = "say which model: --model config.json, or a name (`rooftile graph --list`)",
+             .reads = rt_reads_path, .suggests = rt_model_suggest),
+     "A Hugging Face config.json, or a model of the zoo"},
+    RT_STEP_AS_OPTION(struct arguments, shared.as),
+    {"gpu", 0, "NAME",
+     RT_LIST(struct arguments, shared.gpus,
+             .required = "say which GPUs may be had: --gpu NAME (`rooftile devices` lists them)",
+             .once = true, .reads = rt_device_reads),
+     "A GPU that may be had, of the catalogue or a device file, with overrides as in `predict`"},
+    {"gpus", 0, "N,N,...", RT_OWN(struct arguments, shared.counts, read_counts),
+     "How many GPUs of one kind may be had (default: 8; of training within a budget 8 to 16384, powers of "
+     "two)"},
+    {"price", 0, "GPU=X", RT_LIST(struct arguments, shared.prices),
+     "What an hour of one such GPU costs, in any currency: the best plan is then the cheapest"},
+    {"predictor", 'p', "P.h5",
+     RT_TEXT(struct arguments, shared.predictor, .reads = rt_predictor_reads,
+             .suggests = rt_predictor_suggest),
+     "A predictor file, or \"roofline\"; pretrained: what comes with rooftile"},
+    RT_HEADING("Serving: traffic and target:"),
+    {"isl", 0, "N", RT_INTEGER(struct arguments, serving.isl, 1, MOST_TOKENS),
+     "Tokens of a prompt; must be given"},
+    {"osl", 0, "N", RT_INTEGER(struct arguments, serving.osl, 2, MOST_TOKENS),
+     "Tokens of an answer; must be given"},
+    {"ttft", 0, "MS", RT_NUMBER(struct arguments, serving.ttft_ms, 1e-3, 1e9),
+     "The first token is to come within so many ms (default: any time)"},
+    {"tpot", 0, "MS", RT_NUMBER(struct arguments, serving.tpot_ms, 1e-3, 1e9),
+     "Each further token is to come within so many ms, in the mean of a request (default: any time)"},
+    {"percentile", 0, "P", RT_CHOICE(struct arguments, serving.percentile, rt_serving_percentiles),
+     "Of requests for which that holds: 50, 90 or 99"},
+    {"rate", 0, "X", RT_NUMBER(struct arguments, serving.rate, 1e-6, 1e9),
+     "Requests that come a second (Poisson): how many GPUs do (default: each server has as many users as is "
+     "best)"},
+    RT_HEADING("Serving: what is tried:"),
+    {"quantisation", 0, "NAME,...", RT_ITEMS(struct arguments, serving.quants, .suggests = rt_dtype_suggest),
+     "Of weights: bf16, fp8, fp8_block, int8, int4, fp4 ... (default: the model's own, and fp8, of models "
+     "with experts fp8_block)"},
+    {"kv-cache", 0, "NAME,...", RT_ITEMS(struct arguments, serving.caches),
+     "Of cached keys and values: bf16 (or fp16), fp8 (default: both)"},
+    {"users", 0, "N,N,...", RT_OWN(struct arguments, serving.users, rt_serving_users_read),
+     "Users at once of one server (default: 1 to 512, powers of two and what is halfway between)"},
+    {"no-disaggregation", 0, NULL, RT_FLAG(struct arguments, serving.together),
+     "Every server prefills and decodes: no servers that do one of the two alone"},
+    RT_HEADING("Serving: how:"),
+    {"server", 0, "NAME",
+     RT_OWN(struct arguments, serving.server, rt_server_argument, .suggests = rt_server_suggest),
+     "Whose scheduler and host: " RT_SERVER_NAMES
+     " (default: vllm); what it chooses by the GPU follows from it"},
+    {"transfer-gbs", 0, "X", RT_NUMBER(struct arguments, serving.move_gbs, 1e-3, 1e6),
+     "What a GPU sends between servers that prefill and servers that decode, 10^9 bytes/s one way (default: "
+     "the "
+     "GPU's link)"},
+    {"requests", 0, "N", RT_INTEGER(struct arguments, serving.requests, 1, 1000000),
+     "Simulated requests for each user, or with --rate in all (default: 3 and 400)"},
+    {"seed", 0, "N", RT_INTEGER(struct arguments, serving.seed, 0, INT64_MAX), "Seed of the simulations"},
+    RT_HEADING("Training:"),
+    {"train", 0, NULL, RT_FLAG(struct arguments, train), "Plan training instead of serving"},
+    {"batch", 'b', "N", RT_INTEGER(struct arguments, training.step.batch, 1, INT32_MAX),
+     "Sequences of a step, over all GPUs; must be given"},
+    {"seq", 's', "N", RT_INTEGER(struct arguments, training.step.sequence, 1, INT32_MAX),
+     "Tokens of a sequence (default: the model's positions, at most 1024)"},
+    {"tokens", 0, "X", RT_NUMBER(struct arguments, training.tokens, 1, 1e18),
+     "Tokens of the whole run, 15e12: also its days, money and energy"},
+    {"max-hours", 0, "H", RT_NUMBER(struct arguments, training.budget[RT_COST_HOURS], 1e-3, 1e9),
+     "The run may take so many hours"},
+    {"max-money", 0, "MONEY", RT_NUMBER(struct arguments, training.budget[RT_COST_MONEY], 1e-3, 1e15),
+     "The run may cost so much, in the currency of --price"},
+    {"max-joules", 0, "J", RT_NUMBER(struct arguments, training.budget[RT_COST_JOULES], 1e-3, 1e21),
+     "The run's GPUs may take so many joules (1 MWh is 3.6e9)"},
+    {"runtime", 0, "NAME", RT_CHOICE(struct arguments, training.step.runtime, rt_runtime_names),
+     "What trains: megatron, megatron-2021, torchtitan, nanotron, fsdp, deepspeed, eager or compile "
+     "(default: "
+     "megatron)"},
+    {"dtype", 0, "NAME",
+     RT_OWN(struct arguments, training.step.dtype, rt_read_dtype, .suggests = rt_dtype_suggest),
+     "Element type of weights and activations, as in `predict`: bf16, fp16, fp8 ... (default: the "
+     "checkpoint's)"},
+    {"optimizer", 0, "NAME", RT_CHOICE(struct arguments, training.step.optimizer, rt_optimizers),
+     "Its step: none, sgd, adamw or momentum (default: adamw)"},
+    {"host", 0, "NAME",
+     RT_TEXT(struct arguments, training.step.host, .reads = rt_host_reads, .suggests = rt_host_suggest),
+     "What launches, as in `predict`"},
+    RT_HEADING("Training: what is tried (default: all that can be):"),
+    {"tp", 0, "N,...", DEGREE(RT_AXIS_TP), "Tensor-parallel degrees (default: those within a server)"},
+    {"pp", 0, "N,...", DEGREE(RT_AXIS_PP), "Pipeline stages"},
+    {"dp", 0, "N,...", DEGREE(RT_AXIS_DP), "Data-parallel degrees"},
+    {"micro-batch", 0, "N,...", DEGREE(RT_AXIS_MICRO_BATCH), "Sequences of a micro batch (default: 1 to 64)"},
+    {"shard", 0, "WHAT,...", RT_ITEMS(struct arguments, training.shards),
+     "What data-parallel GPUs share out: none, optimizer, gradients, parameters (default: what the runtime "
+     "knows)"},
+    {"recompute", 0, "WHAT,...", RT_ITEMS(struct arguments, training.recomputes),
+     "What runs again in the backward pass: none, layers"},
+    RT_HEADING("GPUs' links:"),
+    {"fabric", 0, "NAME", RT_CHOICE(struct arguments, shared.fabric, rt_fabrics),
+     "What joins the GPUs: switch, mesh, pairs, pcie, pcie-peer or pcie-host; own: as the GPU's description "
+     "has it"},
+    {"link-gbs", 0, "X", RT_NUMBER(struct arguments, shared.link_gbs, 1e-3, 1e6),
+     "What a GPU sends to others, 10^9 bytes/s one way (default: by the GPU's description)"},
+    RT_HEADING("Search:"),
+    {"exhaustive", 0, NULL, RT_FLAG(struct arguments, shared.exhaustive),
+     "Simulate (training: forecast) every candidate that fits, also those that bounds rule out: slow"},
+    {"fallback", 0, NULL, RT_FLAG(struct arguments, shared.fallback),
+     "Take the roofline where the predictor has no network for an op"},
+    {"threads", 't', "N", RT_INTEGER(struct arguments, shared.threads, 1, RT_THREADS_MAX),
+     "Threads (default: all processors); they change no byte of the results"},
+    RT_HEADING("Output:"),
+    {"interval", 0, "LEVEL", RT_NUMBER(struct arguments, shared.confidence, 0, 0.99),
+     "Level of the intervals; 0: none"},
+    {"csv", 0, "PLANS.csv", RT_TEXT(struct arguments, shared.csv, .writes = &rt_serving_points_kind),
+     "All candidates as CSV; of serving, simulations are kept beside it while the search runs"},
+    RT_REPORT_OPTION(struct arguments, shared.reports),
+    {"overwrite", 0, NULL, RT_FLAG(struct arguments, shared.overwrite),
+     "Replace outputs that are there already"},
+    {"json", 'j', NULL, RT_FLAG(struct arguments, shared.json), "Print JSON instead of text"},
+    {"quiet", 'q', NULL, RT_FLAG(struct arguments, shared.quiet), "No progress"},
+};
+
+static void set_defaults(void *value)
+{
+    struct arguments *arguments = value;
+    arguments->shared = (struct rt_plan_arguments){
+        .predictor = "pretrained", .counts = {{8}, 1}, .confidence = 0.9, .link_gbs = NAN};
+    rt_serving_arguments_init(&arguments->serving);
+    rt_training_arguments_init(&arguments->training);
+}
+
+/* Options of the other half. */
+static int check_half(const struct rt_command_line *line)
+{
+    static const char *const serving[] = {
+        "isl",   "osl",      "ttft",   "tpot",         "percentile", "rate", "quantisation",
+        "users", "kv-cache", "server", "transfer-gbs", "requests",   "seed", "no-disaggregation",
+        NULL};
+    static const char *const training[] = {
+        "batch", "seq", "tokens", "max-hours", "max-money",   "max-joules", "runtime",   "dtype", "optimizer",
+        "host",  "tp",  "pp",     "dp",        "micro-batch", "shard",      "recompute", NULL};
+    const struct arguments *arguments = line->options;
+    const char *given = rt_given_of(line, arguments->train ? serving : training);
+    if (given != NULL)
+        return rt_fail(RT_EUSAGE, "--%s is for plans of %s", given,
+                       arguments->train ? "serving; leave out --train" : "training; add --train");
+    if (rt_given(line, "rate") && rt_given(line, "users"))
+        return rt_fail(RT_EUSAGE, "--users and --rate exclude each other: requests that come at a rate are "
+                                  "as many at once as they are");
+    return RT_OK;
+}
+
+static int run(const struct rt_command_line *line)
+{
+    const struct arguments *arguments = line->options;
+    struct rt_model_source source;
+    int status = rt_outputs_check(line);
+    if (status == RT_OK)
+        status = check_half(line);
+    if (status == RT_OK)
+        status = rt_model_source_find_as(arguments->shared.model, arguments->shared.as, &source);
+    if (status != RT_OK)
+        return status;
+    return arguments->train ? rt_training_plan_run(&arguments->shared, &arguments->training, &source,
+                                                   rt_given(line, "gpus"))
+                            : rt_serving_plan_run(&arguments->shared, &arguments->serving, &source);
+}
+
+const struct rt_command rt_command_plan = {
+    .name = "plan",
+    .brief = "how many of which GPU, cut how, serve an LLM within a target, or train it",
+    .about =
+        "Searches all ways to serve a model: kinds and numbers of GPUs, tensor, pipeline, data and expert "
+        "parallel degrees, quantisation, users at once, prefill and decode together or apart. Prints the "
+        "best for the target, its price, the front of throughput against speed, and why the others fail. "
+        "With "
+        "--train it searches all ways to train it: degrees, micro batches, what is shared out and what runs "
+        "again, and "
+        "prints the fastest, the cheapest and the one of least energy, and how to launch it.",
+    .details =
+        "Memory and bounds rule most candidates out; the rest are simulated as `rooftile serve` does, or "
+        "forecast as "
+        "`rooftile predict` does. With "
+        "--csv simulations are kept: after Ctrl-C or a crash the same command goes on. docs/guide/plan.md "
+        "says what the figures mean.\n\n"
+        "Example: Llama-3.1-70B on 8 H100 or 8 H200, first token in 2 s, then a token every 30 ms\n"
+        "  rooftile plan --model config.json --gpu H100 --gpu H200 --gpus 8 --isl 4096 --osl 1024 \\\n"
+        "    --ttft 2000 --tpot 30 --price H100=2.5 --price H200=3.5\n"
+        "Example: how many GPUs serve 6 requests a second\n"
+        "  rooftile plan --model config.json --gpu H100 --gpus 2,4,8,16 --isl 4096 --osl 1024 --rate 6 "
+        "--ttft 2000 --tpot 50\n"
+        "Example: train it on 15e12 tokens, on 256 to 1024 H100\n"
+        "  rooftile plan --train --model config.json --gpu H100 --gpus 256,512,1024 --batch 1024 --seq 4096 "
+        "\\\n"
+        "    --tokens 15e12 --price H100=2.5 --report plan.html",
+    .options = options,
+    .option_count = RT_COUNT(options),
+    .size = sizeof(struct arguments),
+    .set_defaults = set_defaults,
+    .run = run,
+    .operands = RT_NO_OPERANDS("plan takes options only; name the model with --model"),
+};

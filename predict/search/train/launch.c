@@ -1,0 +1,222 @@
+/* Programs that train: what they can do, and how they are told. See plan.h. */
+#include "base/status.h"
+#include "base/text.h"
+#include "predict/search/train/plan.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+enum {
+    NOTHING = 1u << RT_SHARD_NONE,
+    OPTIMIZER = 1u << RT_SHARD_OPTIMIZER,
+    GRADIENTS = 1u << RT_SHARD_GRADIENTS,
+    PARAMETERS = 1u << RT_SHARD_PARAMETERS,
+    KEEPS = 1u << RT_RECOMPUTE_NONE,
+    LAYERS = 1u << RT_RECOMPUTE_LAYERS,
+};
+
+static const struct rt_trainer trainers[] = {
+    {.runtime = RT_RUNTIME_MEGATRON,
+     .shards = NOTHING | OPTIMIZER,
+     .recomputes = KEEPS | LAYERS,
+     .tensor = true,
+     .pipeline = true},
+    {.runtime = RT_RUNTIME_MEGATRON_OLD,
+     .shards = NOTHING | OPTIMIZER,
+     .recomputes = KEEPS | LAYERS,
+     .tensor = true,
+     .pipeline = true},
+    {.runtime = RT_RUNTIME_TORCHTITAN,
+     .shards = PARAMETERS | NOTHING,
+     .recomputes = KEEPS | LAYERS,
+     .tensor = true,
+     .pipeline = true},
+    {.runtime = RT_RUNTIME_NANOTRON,
+     .shards = NOTHING | OPTIMIZER,
+     .recomputes = KEEPS | LAYERS,
+     .tensor = true,
+     .pipeline = true},
+    {.runtime = RT_RUNTIME_FSDP, .shards = NOTHING | GRADIENTS | PARAMETERS, .recomputes = KEEPS | LAYERS},
+    {.runtime = RT_RUNTIME_DEEPSPEED,
+     .shards = NOTHING | OPTIMIZER | GRADIENTS | PARAMETERS,
+     .recomputes = KEEPS | LAYERS},
+    {.runtime = RT_RUNTIME_EAGER, .shards = NOTHING | OPTIMIZER, .recomputes = KEEPS | LAYERS},
+    {.runtime = RT_RUNTIME_COMPILE, .shards = NOTHING | OPTIMIZER, .recomputes = KEEPS | LAYERS},
+};
+
+const struct rt_trainer *rt_trainer_of(enum rt_runtime_id runtime)
+{
+    for (size_t i = 0; i < RT_COUNT(trainers); i++)
+        if (trainers[i].runtime == runtime)
+            return &trainers[i];
+    return NULL;
+}
+
+/* --- how they are told --- */
+
+/* A candidate with what stands beside it. */
+struct launched {
+    const struct rt_training_request *request;
+    const struct rt_training_cell *cell;
+    const struct rt_training_candidate *c;
+    int64_t layers, node;
+};
+
+static int64_t of(const struct launched *l, enum rt_training_axis axis)
+{
+    return l->c->value[axis];
+}
+
+static bool recomputes(const struct launched *l, enum rt_recompute what)
+{
+    return of(l, RT_AXIS_RECOMPUTE) == (int64_t)what;
+}
+
+/* A line of a command that goes on. */
+static void add_line(struct rt_text *out, const char *text)
+{
+    rt_text_item(out, " \\\n  ", "%s", text);
+}
+
+#define ADD(out, ...)                                                                                        \
+    do {                                                                                                     \
+        char *line = rt_format(__VA_ARGS__);                                                                 \
+        add_line(out, line);                                                                                 \
+        free(line);                                                                                          \
+    } while (0)
+
+static void add_torchrun(const struct launched *l, const char *script, struct rt_text *out)
+{
+    ADD(out, "torchrun --nnodes %" PRId64 " --nproc-per-node %" PRId64 " %s",
+        (l->cell->gpus + l->node - 1) / l->node, l->cell->gpus < l->node ? l->cell->gpus : l->node, script);
+}
+
+/* Megatron-LM, megatron/training/arguments.py. */
+static void add_megatron(const struct launched *l, struct rt_text *out)
+{
+    int64_t stages = of(l, RT_AXIS_PP), chunks = of(l, RT_AXIS_VP);
+    add_torchrun(l, "pretrain_gpt.py", out);
+    ADD(out, "--tensor-model-parallel-size %" PRId64 " --pipeline-model-parallel-size %" PRId64,
+        of(l, RT_AXIS_TP), stages);
+    if (chunks > 1)
+        ADD(out, "--num-layers-per-virtual-pipeline-stage %" PRId64, l->layers / (stages * chunks));
+    if (of(l, RT_AXIS_CP) > 1)
+        ADD(out, "--context-parallel-size %" PRId64, of(l, RT_AXIS_CP));
+    if (of(l, RT_AXIS_EP) > 1)
+        ADD(out, "--expert-model-parallel-size %" PRId64, of(l, RT_AXIS_EP));
+    ADD(out, "--micro-batch-size %" PRId64 " --global-batch-size %" PRId64 " --seq-length %" PRId64,
+        of(l, RT_AXIS_MICRO_BATCH), l->cell->batch, l->request->step.sequence);
+    if (rt_trainer_of((enum rt_runtime_id)l->request->step.runtime)->sequence && of(l, RT_AXIS_TP) > 1)
+        ADD(out, "--sequence-parallel");
+    if (of(l, RT_AXIS_SHARD) == RT_SHARD_OPTIMIZER)
+        ADD(out, "--use-distributed-optimizer");
+    if (of(l, RT_AXIS_DP) > 1 && !l->request->step.parallel.no_overlap)
+        ADD(out, "--overlap-grad-reduce");
+    if (recomputes(l, RT_RECOMPUTE_LAYERS))
+        ADD(out, "--recompute-granularity full --recompute-method uniform --recompute-num-layers 1");
+    if (recomputes(l, RT_RECOMPUTE_SELECTIVE))
+        ADD(out, "--recompute-granularity selective");
+    ADD(out, "--%s", l->request->step.dtype == RT_FP16 ? "fp16" : "bf16");
+}
+
+/* torchtitan, torchtitan/config/job_config.py. */
+static void add_torchtitan(const struct launched *l, struct rt_text *out)
+{
+    bool shards = of(l, RT_AXIS_SHARD) == RT_SHARD_PARAMETERS;
+    add_torchrun(l, "-m torchtitan.train", out);
+    ADD(out,
+        "--parallelism.tensor_parallel_degree %" PRId64 " --parallelism.pipeline_parallel_degree %" PRId64,
+        of(l, RT_AXIS_TP), of(l, RT_AXIS_PP));
+    ADD(out,
+        "--parallelism.data_parallel_shard_degree %" PRId64
+        " --parallelism.data_parallel_replicate_degree %" PRId64,
+        shards ? of(l, RT_AXIS_DP) : 1, shards ? 1 : of(l, RT_AXIS_DP));
+    if (of(l, RT_AXIS_PP) > 1)
+        ADD(out,
+            "--parallelism.pipeline_parallel_schedule %s --parallelism.pipeline_parallel_microbatch_size "
+            "%" PRId64,
+            of(l, RT_AXIS_VP) > 1 ? "Interleaved1F1B" : "1F1B", of(l, RT_AXIS_MICRO_BATCH));
+    if (of(l, RT_AXIS_CP) > 1)
+        ADD(out, "--parallelism.context_parallel_degree %" PRId64, of(l, RT_AXIS_CP));
+    if (of(l, RT_AXIS_EP) > 1)
+        ADD(out, "--parallelism.expert_parallel_degree %" PRId64, of(l, RT_AXIS_EP));
+    /* In a pipeline the local batch is cut into micro batches; else gradients accumulate over local batches.
+     */
+    ADD(out,
+        "--training.local_batch_size %" PRId64 " --training.global_batch_size %" PRId64
+        " --training.seq_len %" PRId64,
+        of(l, RT_AXIS_MICRO_BATCH) * (of(l, RT_AXIS_PP) > 1 ? l->c->microbatches : 1), l->cell->batch,
+        l->request->step.sequence);
+    ADD(out, "--activation_checkpoint.mode %s",
+        recomputes(l, RT_RECOMPUTE_LAYERS)      ? "full"
+        : recomputes(l, RT_RECOMPUTE_SELECTIVE) ? "selective"
+                                                : "none");
+}
+
+/* nanotron reads a file, src/nanotron/config. */
+static void add_nanotron(const struct launched *l, struct rt_text *out)
+{
+    rt_text_add(out,
+                "parallelism:\n  dp: %" PRId64 "\n  tp: %" PRId64 "\n  pp: %" PRId64 "\n  pp_engine: 1f1b\n",
+                of(l, RT_AXIS_DP), of(l, RT_AXIS_TP), of(l, RT_AXIS_PP));
+    if (of(l, RT_AXIS_EP) > 1)
+        rt_text_add(out, "  expert_parallel_size: %" PRId64 "\n", of(l, RT_AXIS_EP));
+    if (recomputes(l, RT_RECOMPUTE_LAYERS))
+        rt_text_add(out, "  recompute_layer: true\n");
+    rt_text_add(out,
+                "tokens:\n  micro_batch_size: %" PRId64 "\n  batch_accumulation_per_replica: %d\n"
+                "  sequence_length: %" PRId64 "\noptimizer:\n  zero_stage: %d",
+                of(l, RT_AXIS_MICRO_BATCH), l->c->microbatches, l->request->step.sequence,
+                of(l, RT_AXIS_SHARD) == RT_SHARD_OPTIMIZER);
+}
+
+/* Hugging Face's accelerate, which passes them to torch.distributed.fsdp. */
+static void add_fsdp(const struct launched *l, struct rt_text *out)
+{
+    static const char *const strategies[RT_SHARD_COUNT] = {"NO_SHARD", "SHARD_GRAD_OP", "SHARD_GRAD_OP",
+                                                           "FULL_SHARD"};
+    ADD(out, "accelerate launch --use_fsdp --num_machines %" PRId64 " --num_processes %" PRId64,
+        (l->cell->gpus + l->node - 1) / l->node, l->cell->gpus);
+    ADD(out, "--fsdp_sharding_strategy %s --fsdp_auto_wrap_policy TRANSFORMER_BASED_WRAP",
+        strategies[of(l, RT_AXIS_SHARD)]);
+    if (recomputes(l, RT_RECOMPUTE_LAYERS))
+        ADD(out, "--fsdp_activation_checkpointing true");
+    ADD(out, "--mixed_precision %s --gradient_accumulation_steps %d train.py",
+        l->request->step.dtype == RT_FP16 ? "fp16" : "bf16", l->c->microbatches);
+    ADD(out, "--per_device_train_batch_size %" PRId64, of(l, RT_AXIS_MICRO_BATCH));
+}
+
+/* DeepSpeed reads a file: deepspeed.ai/docs/config-json. */
+static void add_deepspeed(const struct launched *l, struct rt_text *out)
+{
+    rt_text_add(out,
+                "{\"train_batch_size\": %" PRId64 ", \"train_micro_batch_size_per_gpu\": %" PRId64
+                ", \"gradient_accumulation_steps\": %d,\n \"zero_optimization\": {\"stage\": %" PRId64
+                "}, \"%s\": {\"enabled\": true}}",
+                l->cell->batch, of(l, RT_AXIS_MICRO_BATCH), l->c->microbatches, of(l, RT_AXIS_SHARD),
+                l->request->step.dtype == RT_FP16 ? "fp16" : "bf16");
+}
+
+/* A script of one's own. */
+static void add_plain(const struct launched *l, struct rt_text *out)
+{
+    add_torchrun(l, "train.py", out);
+    ADD(out, "# micro batch %" PRId64 ", %d a step on each GPU", of(l, RT_AXIS_MICRO_BATCH),
+        l->c->microbatches);
+}
+
+static void (*const launches[RT_COUNT(trainers)])(const struct launched *l, struct rt_text *out) = {
+    add_megatron, add_megatron, add_torchtitan, add_nanotron, add_fsdp, add_deepspeed, add_plain, add_plain};
+
+char *rt_training_launch(const struct rt_training_plan *plan, const struct rt_training_candidate *c)
+{
+    int64_t node = plan->request->step.parallel.cluster.node_gpus;
+    struct launched l = {.request = plan->request,
+                         .cell = &plan->cell[c->cell],
+                         .c = c,
+                         .layers = plan->request->source->model.layers,
+                         .node = node > 0 ? node : 8};
+    struct rt_text out = {0};
+    launches[plan->trainer - trainers](&l, &out);
+    return rt_text_take(&out);
+}

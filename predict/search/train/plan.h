@@ -1,0 +1,216 @@
+/*
+ * Plans of training: how a model is best cut over which and how many GPUs. Every feasible cut is a candidate;
+ * bounds rule most of them out, the rest are forecast as `rooftile predict` forecasts a step, and of each
+ * kind and number of GPUs those that take the least time or energy are kept.
+ *
+ * A *cell* is a kind of GPU, how many of them, and the global batch. A *shape* is what one GPU runs in one
+ * pass: its graph follows from the tensor, context and expert degrees, the micro batch and what is computed
+ * again (rt_settled_step.graph), and from nothing else, so its kernels are forecast once and serve all
+ * pipeline and data-parallel degrees, shards and numbers of microbatches.
+ *
+ * The bound on a step's time (bounds.c). A stage's kernels follow one another, so a stage of a pipeline is
+ * busy for every microbatch, and the last one begins when the first microbatch has passed the others and ends
+ * before its gradients have passed back: with t the time of all stages for one microbatch, t_last of the last
+ * one, m microbatches and v pieces of a stage
+ *
+ *     step >= m t_last + (t - t_last) / v,        step >= m t / stages
+ *
+ * (Narayanan et al., SC 2021, section 2.2: the bubble of p even stages is (p - 1) / (v m) of the work.) What
+ * a candidate communicates beside its graph, the host and the optimizer only add. Kernels' forecasts keep to
+ * the roofline, so this is above what FLOPs at the device's peak take.
+ *
+ * The bound on the memory: weights, gradients and the optimizer's state are all there when the backward pass
+ * ends; and the first stage holds the activations of as many microbatches as are in flight.
+ */
+#ifndef ROOFTILE_PREDICT_SEARCH_TRAIN_PLAN_H
+#define ROOFTILE_PREDICT_SEARCH_TRAIN_PLAN_H
+
+#include "base/outputs.h"
+#include "base/report.h"
+#include "base/threads.h"
+#include "models/networks/source.h"
+#include "predict/step/prediction.h"
+#include "predict/step/priced_gpu.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* --- what is asked for --- */
+
+enum { RT_TRAINING_COUNTS = 64, RT_AXIS_VALUES = 64, RT_TRAINING_KEPT = 10 };
+
+/* What candidates of a cell differ in. The data-parallel degree follows from the first four. */
+enum rt_training_axis {
+    RT_AXIS_TP,
+    RT_AXIS_CP,
+    RT_AXIS_PP,
+    RT_AXIS_VP,
+    RT_AXIS_DP,
+    RT_AXIS_EP,
+    RT_AXIS_SHARD,     /* enum rt_shard_kind */
+    RT_AXIS_RECOMPUTE, /* enum rt_recompute */
+    RT_AXIS_MICRO_BATCH,
+    RT_AXES
+};
+
+struct rt_training_values {
+    int64_t value[RT_AXIS_VALUES];
+    size_t count; /* 0: all that can be */
+};
+
+/* What a run may take at most, and what is best: the least of one of them. */
+enum rt_training_cost { RT_COST_HOURS, RT_COST_MONEY, RT_COST_JOULES, RT_COSTS };
+
+struct rt_training_request {
+    const struct rt_model_source *source; /* a language model by its sizes */
+    const struct rt_predictor *predictor;
+    struct rt_step step; /* of all candidates: dtype, runtime, sequence, batch, cluster ... */
+    struct rt_priced_gpu gpu[RT_MOST_PRICED_GPUS];
+    size_t gpu_count;
+    int64_t gpus[RT_TRAINING_COUNTS]; /* rising */
+    size_t gpus_count;
+    struct rt_training_values axis[RT_AXES];
+    double tokens;           /* of the whole run; NaN: not said */
+    double budget[RT_COSTS]; /* of the run; NaN: none */
+    bool weak;               /* also the batch that grows with the GPUs */
+    bool exhaustive;         /* bounds rule nothing out: slow */
+    bool fallback;           /* the roofline where the predictor has no network for an op */
+    bool quiet;              /* no progress */
+};
+
+/* --- what can be --- */
+
+/* A program that trains: what of the axes it knows, and how it is told (launch.c). */
+struct rt_trainer {
+    enum rt_runtime_id runtime;
+    unsigned shards;     /* 1 << enum rt_shard_kind */
+    unsigned recomputes; /* 1 << enum rt_recompute */
+    bool tensor, context, pipeline, interleaved, expert;
+    bool sequence; /* norms are shared out by tokens wherever there are tensor-parallel GPUs */
+};
+/* NULL: no row of this runtime. */
+const struct rt_trainer *rt_trainer_of(enum rt_runtime_id runtime);
+
+/* --- candidates --- */
+
+enum rt_training_fate {
+    RT_TRAINING_CUT,    /* the model or the batch cannot be cut so */
+    RT_TRAINING_STATE,  /* weights, gradients and optimizer do not fit */
+    RT_TRAINING_SAVED,  /* nor do the activations of microbatches in flight beside them */
+    RT_TRAINING_MEMORY, /* forecast: does not fit */
+    RT_TRAINING_BELOW,  /* its bound is worse than those that were found: not forecast */
+    RT_TRAINING_SLOWER, /* forecast: others are better */
+    RT_TRAINING_BEST,   /* among the best of its cell */
+    RT_TRAINING_FATES
+};
+extern const char *const rt_training_fates[RT_TRAINING_FATES];
+
+struct rt_training_candidate {
+    uint32_t cell, shape;
+    int32_t value[RT_AXES];
+    int32_t microbatches;
+    uint8_t fate; /* enum rt_training_fate */
+    double bound_us;
+    double time_us;         /* NaN: not forecast */
+    double memory_bytes;    /* of a GPU; of what does not fit by a bound, that bound; NaN: not computed */
+    double joules;          /* of a step, of all GPUs; NaN: not computed */
+    double mfu, hfu;        /* 0..1; of those that were forecast and fit, as what follows */
+    double exposed, bubble; /* shares of the time: communication that nothing hides, stages that wait */
+};
+
+/* What one GPU runs in one pass, and what bounds follow from. */
+struct rt_training_shape {
+    uint32_t gpu;
+    struct rt_prediction prediction; /* of its first candidate's step: graph, host, device */
+    size_t first;                    /* candidate that has it */
+    bool timed;
+    char *refused;          /* why there is no graph; NULL: there is one */
+    double all_us, last_us; /* of a pass forward and back: of all kernels; of the last stage of one
+                               layer */
+    double least_layer_us;  /* of the layer that takes least */
+    double weight_bytes, gradient_bytes, optimizer_bytes,
+        saved_bytes;                            /* saved: activations of one microbatch */
+    double pass_joules, idle_watts, most_watts; /* of one GPU, of that pass; NaN: unknown */
+    int64_t layers;
+};
+
+struct rt_training_cell {
+    uint32_t gpu; /* of the request */
+    int64_t gpus, batch;
+    bool weak;                                 /* only for the curve of weak scaling */
+    size_t first, count;                       /* its candidates */
+    uint32_t best[RT_COSTS][RT_TRAINING_KEPT]; /* by time and by energy; money goes with the time */
+    size_t best_count[RT_COSTS];
+};
+
+struct rt_training_plan {
+    const struct rt_training_request *request;
+    const struct rt_trainer *trainer;
+    struct rt_training_cell *cell;
+    size_t cell_count;
+    struct rt_training_candidate *candidate;
+    size_t candidate_count, candidate_capacity;
+    struct rt_training_shape *shape;
+    size_t shape_count, shape_capacity;
+    size_t forecast_count; /* candidates that were forecast */
+};
+void rt_training_plan_release(struct rt_training_plan *plan);
+
+/* Lists cells and their candidates, with those that cannot be cut, and the shapes that they share. RT_EUSAGE:
+ * no number of GPUs can be cut as asked (the sentence says which values would do), or there are too many. */
+int rt_training_list(struct rt_training_plan *plan);
+/* The step of a candidate, as `rooftile predict` would be asked for it. */
+struct rt_step rt_training_step(const struct rt_training_plan *plan, const struct rt_training_candidate *c);
+
+/* Builds the graph of a shape; `refused` where it cannot be. Errors are those of the predictor. */
+int rt_training_shape_build(const struct rt_training_plan *plan, struct rt_training_shape *shape);
+/* Forecasts its kernels. */
+int rt_training_shape_time(const struct rt_training_plan *plan, struct rt_network_memo *memo,
+                           struct rt_training_shape *shape);
+
+/* Bounds, us and bytes of a GPU and joules of all: nothing is better. Those of time and energy need a timed
+ * shape; the energy's is NaN where the power is unknown. */
+double rt_training_least_us(const struct rt_training_plan *plan, const struct rt_training_candidate *c);
+double rt_training_least_joules(const struct rt_training_plan *plan, const struct rt_training_candidate *c);
+double rt_training_state_bytes(const struct rt_training_plan *plan, const struct rt_training_candidate *c);
+double rt_training_saved_bytes(const struct rt_training_plan *plan, const struct rt_training_candidate *c);
+
+/* Forecasts a candidate from its timed shape: the forecast of `rooftile predict` to within the rounding of
+ * single precision. `out` is released with rt_forecast_release. */
+int rt_training_forecast(const struct rt_training_plan *plan, const struct rt_training_candidate *c,
+                         struct rt_forecast *out);
+/* Sets mfu, hfu, exposed and bubble. */
+void rt_training_use(const struct rt_forecast *forecast, struct rt_training_candidate *c);
+
+/* The search: fates, times and the best of each cell. RT_EUSAGE where no candidate fits: the sentence says
+ * what would do. Release `out` in any case. */
+int rt_training_plan_make(const struct rt_training_request *request, struct rt_threads *pool,
+                          struct rt_training_plan *out);
+
+/* --- what is known of them (plan.c) --- */
+
+/* Of a run of so many tokens: hours, money, joules; NaN where tokens, price or power are unknown. */
+double rt_training_cost(const struct rt_training_plan *plan, uint32_t candidate, enum rt_training_cost cost);
+/* The best by a cost of those that keep to the budgets; -1: there is none. Without tokens hours are those of
+ * a step. */
+int64_t rt_training_best(const struct rt_training_plan *plan, enum rt_training_cost cost);
+/* The best of a cell by time that keeps to the budgets, else the best by time; -1: nothing fits. */
+int64_t rt_training_best_of(const struct rt_training_plan *plan, const struct rt_training_cell *cell);
+bool rt_training_in_budget(const struct rt_training_plan *plan, uint32_t candidate);
+/* "dp 16, tp 8, pp 4, vp 2": degrees of 1 are left out. Free with free(). */
+char *rt_training_words(const struct rt_training_candidate *c);
+
+/* --- what comes out of it --- */
+
+/* What the runtime is started with to run a candidate so. Free with free(). */
+char *rt_training_launch(const struct rt_training_plan *plan, const struct rt_training_candidate *c);
+
+/* The winners are forecast again, with memory, energy and intervals. */
+int rt_training_report(const struct rt_training_plan *plan, bool pictures, struct rt_report **out);
+/* Strong and weak scaling. */
+void rt_training_add_scaling(struct rt_report *report, const struct rt_training_plan *plan, bool pictures);
+
+extern const struct rt_output_kind rt_training_csv_kind;
+int rt_training_write_csv(const struct rt_training_plan *plan, const char *path);
+
+#endif

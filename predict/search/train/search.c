@@ -1,0 +1,405 @@
+/* The search. See plan.h. */
+#include "base/array.h"
+#include "base/progress.h"
+#include "base/status.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "models/predictors/roofline/board.h"
+#include "predict/search/train/plan.h"
+#include "predict/step/energy.h"
+#include "predict/step/memory.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+const char *const rt_training_fates[RT_TRAINING_FATES] = {"cut",   "state",  "saved", "memory",
+                                                          "below", "slower", "best"};
+
+/* Candidates that are forecast at once, whatever the threads: what is ruled out depends on what was found
+ * before. */
+enum { WAVE = 16 };
+
+/* --- work that threads share --- */
+
+struct work {
+    struct rt_training_plan *plan;
+    int (*item)(struct work *work, size_t item, struct rt_network_memo *memo);
+    const uint32_t *list; /* of shapes or candidates */
+    bool energy;          /* candidates: their energy, too */
+    pthread_mutex_t lock; /* of what follows */
+    size_t next, end;
+    int status;
+    char *sentence; /* of a thread that failed: rt_error() is its own */
+    struct rt_progress progress;
+    double done;
+};
+
+static size_t take_item(struct work *work)
+{
+    pthread_mutex_lock(&work->lock);
+    if (work->status == RT_OK && rt_interrupted())
+        work->status = RT_EINTERRUPTED;
+    size_t item = work->status == RT_OK && work->next < work->end ? work->next++ : SIZE_MAX;
+    if (item != SIZE_MAX)
+        rt_progress_update(&work->progress, ++work->done, "%s", "");
+    pthread_mutex_unlock(&work->lock);
+    return item;
+}
+
+static void fail(struct work *work, int status)
+{
+    pthread_mutex_lock(&work->lock);
+    if (work->status == RT_OK) {
+        work->status = status;
+        work->sentence = rt_strdup(rt_error());
+    }
+    pthread_mutex_unlock(&work->lock);
+}
+
+static void member(void *context, size_t number)
+{
+    struct work *work = context;
+    struct rt_network_memo *memo = rt_network_memo_new();
+    (void)number;
+    for (size_t item; (item = take_item(work)) != SIZE_MAX;) {
+        int status = work->item(work, item, memo);
+        if (status != RT_OK)
+            fail(work, status);
+    }
+    rt_network_memo_free(memo);
+}
+
+static int run_items(struct work *work, struct rt_threads *pool, size_t count,
+                     int (*item)(struct work *, size_t, struct rt_network_memo *))
+{
+    work->item = item;
+    work->next = 0;
+    work->end = count;
+    if (count > 0)
+        rt_threads_run(pool, member, work);
+    if (work->status == RT_EINTERRUPTED)
+        return rt_fail(RT_EINTERRUPTED, "interrupted after %zu forecasts", work->plan->forecast_count);
+    return work->status == RT_OK ? RT_OK : rt_fail(work->status, "%s", work->sentence);
+}
+
+/* --- shapes, and what their bounds rule out --- */
+
+static int build_shape(struct work *work, size_t item, struct rt_network_memo *memo)
+{
+    (void)memo;
+    return rt_training_shape_build(work->plan, &work->plan->shape[item]);
+}
+
+static int time_shape(struct work *work, size_t item, struct rt_network_memo *memo)
+{
+    return rt_training_shape_time(work->plan, memo, &work->plan->shape[work->list[item]]);
+}
+
+/* Bytes that a step may take of a GPU. */
+static double most_bytes(const struct rt_training_plan *plan, const struct rt_training_candidate *c)
+{
+    return (1 - RT_MEMORY_MARGIN) * RT_GIB *
+           rt_memory_for_programs_gib(&plan->request->gpu[plan->cell[c->cell].gpu].device);
+}
+
+static void rule_out_memory(struct rt_training_plan *plan, struct rt_training_candidate *c)
+{
+    double most = most_bytes(plan, c);
+    if (c->fate == RT_TRAINING_CUT)
+        return;
+    if (plan->shape[c->shape].refused != NULL) {
+        c->fate = RT_TRAINING_CUT;
+        return;
+    }
+    double state = rt_training_state_bytes(plan, c), saved = rt_training_saved_bytes(plan, c);
+    c->memory_bytes = fmax(state, saved);
+    if (!plan->request->exhaustive && c->memory_bytes > most)
+        c->fate = state > most ? RT_TRAINING_STATE : RT_TRAINING_SAVED;
+}
+
+/* Of what is left, the shapes' kernels are forecast. */
+static int prepare(struct work *work, struct rt_threads *pool)
+{
+    struct rt_training_plan *plan = work->plan;
+    uint32_t *list = rt_malloc((plan->shape_count + 1) * sizeof *list);
+    bool *needed = rt_calloc(plan->shape_count + 1, sizeof *needed);
+    size_t count = 0;
+    int status = run_items(work, pool, plan->shape_count, build_shape);
+    for (size_t i = 0; status == RT_OK && i < plan->candidate_count; i++) {
+        rule_out_memory(plan, &plan->candidate[i]);
+        if (plan->candidate[i].fate == RT_TRAINING_BELOW)
+            needed[plan->candidate[i].shape] = true;
+    }
+    for (uint32_t s = 0; s < plan->shape_count; s++)
+        if (needed[s])
+            list[count++] = s;
+    work->list = list;
+    if (status == RT_OK)
+        status = run_items(work, pool, count, time_shape);
+    for (size_t i = 0; status == RT_OK && i < plan->candidate_count; i++)
+        if (plan->candidate[i].fate == RT_TRAINING_BELOW)
+            plan->candidate[i].bound_us = rt_training_least_us(plan, &plan->candidate[i]);
+    free(needed);
+    free(list);
+    return status;
+}
+
+/* --- forecasts --- */
+
+/* The time; and, unless that alone is too long, memory and energy. */
+static int forecast(struct work *work, size_t item, struct rt_network_memo *memo)
+{
+    struct rt_training_plan *plan = work->plan;
+    struct rt_training_candidate *c = &plan->candidate[work->list[item]];
+    struct rt_forecast f;
+    (void)memo;
+    int status = rt_training_forecast(plan, c, &f);
+    if (status == RT_EUSAGE) { /* what settling lets pass and the graph does not */
+        c->fate = RT_TRAINING_CUT;
+        return RT_OK;
+    }
+    if (status != RT_OK)
+        return status;
+    rt_forecast_sum_memory(&f);
+    c->time_us = f.total_us;
+    c->memory_bytes = f.taken.used;
+    c->fate = rt_forecast_fits(&f) ? RT_TRAINING_SLOWER : RT_TRAINING_MEMORY;
+    rt_training_use(&f, c);
+    if (work->energy && c->fate == RT_TRAINING_SLOWER) {
+        f.options.energy = true;
+        rt_forecast_sum_energy(&f, plan->request->predictor);
+        c->joules = f.energy.joules * f.energy.gpus;
+    }
+    rt_forecast_release(&f);
+    return RT_OK;
+}
+
+/* --- the best of a cell --- */
+
+static double value_of(const struct rt_training_candidate *c, enum rt_training_cost cost)
+{
+    return cost == RT_COST_JOULES ? c->joules : c->time_us;
+}
+
+/* Keeps the best in order; of equal ones the first. */
+static void keep(struct rt_training_plan *plan, struct rt_training_cell *cell, uint32_t i,
+                 enum rt_training_cost cost, size_t most)
+{
+    double value = value_of(&plan->candidate[i], cost);
+    uint32_t *best = cell->best[cost];
+    size_t at = cell->best_count[cost];
+    if (isnan(value))
+        return;
+    while (at > 0 && value < value_of(&plan->candidate[best[at - 1]], cost))
+        at--;
+    if (at == most)
+        return;
+    size_t kept = cell->best_count[cost] < most ? cell->best_count[cost]++ : most - 1;
+    for (; kept > at; kept--)
+        best[kept] = best[kept - 1];
+    best[at] = i;
+}
+
+/* What a bound must be below to be worth a forecast. */
+static double worst_kept(const struct rt_training_plan *plan, const struct rt_training_cell *cell,
+                         enum rt_training_cost cost, size_t most)
+{
+    return cell->best_count[cost] < most ? INFINITY
+                                         : value_of(&plan->candidate[cell->best[cost][most - 1]], cost);
+}
+
+struct bounded {
+    double bound;
+    uint32_t candidate;
+};
+
+static int compare(const void *x, const void *y)
+{
+    const struct bounded *a = x, *b = y;
+    return a->bound != b->bound ? (a->bound > b->bound) - (a->bound < b->bound)
+                                : (a->candidate > b->candidate) - (a->candidate < b->candidate);
+}
+
+/* Those of a cell that may be worth it, the best bound first. */
+static size_t list_bounded(const struct rt_training_plan *plan, const struct rt_training_cell *cell,
+                           enum rt_training_cost cost, struct bounded *out)
+{
+    size_t count = 0;
+    for (size_t i = cell->first; i < cell->first + cell->count; i++) {
+        const struct rt_training_candidate *c = &plan->candidate[i];
+        double bound = c->bound_us;
+        if (c->fate == RT_TRAINING_BELOW && cost == RT_COST_JOULES)
+            bound = rt_training_least_joules(plan, c);
+        if (c->fate == RT_TRAINING_BELOW && !isnan(bound))
+            out[count++] = (struct bounded){bound, (uint32_t)i};
+    }
+    qsort(out, count, sizeof *out, compare);
+    return count;
+}
+
+static int forecast_wave(struct work *work, struct rt_threads *pool, struct rt_training_cell *cell,
+                         const uint32_t *wave, size_t count)
+{
+    work->list = wave;
+    int status = run_items(work, pool, count, forecast);
+    for (size_t i = 0; status == RT_OK && i < count; i++) {
+        const struct rt_training_candidate *c = &work->plan->candidate[wave[i]];
+        work->plan->forecast_count += c->fate != RT_TRAINING_CUT;
+        if (c->fate != RT_TRAINING_SLOWER)
+            continue;
+        keep(work->plan, cell, wave[i], RT_COST_HOURS, RT_TRAINING_KEPT);
+        keep(work->plan, cell, wave[i], RT_COST_JOULES, 1);
+    }
+    return status;
+}
+
+/* Forecasts until no bound is below what was found. */
+static int search_by(struct work *work, struct rt_threads *pool, struct rt_training_cell *cell,
+                     enum rt_training_cost cost, size_t most)
+{
+    struct rt_training_plan *plan = work->plan;
+    struct bounded *left = rt_malloc((cell->count + 1) * sizeof *left);
+    size_t count = list_bounded(plan, cell, cost, left);
+    int status = RT_OK;
+    for (size_t at = 0; status == RT_OK && at < count;) {
+        uint32_t wave[WAVE];
+        size_t chosen = 0;
+        double worst = plan->request->exhaustive ? INFINITY : worst_kept(plan, cell, cost, most);
+        while (at < count && chosen < WAVE && left[at].bound < worst)
+            wave[chosen++] = left[at++].candidate;
+        if (chosen == 0)
+            break;
+        status = forecast_wave(work, pool, cell, wave, chosen);
+    }
+    free(left);
+    return status;
+}
+
+static int search_cell(struct work *work, struct rt_threads *pool, struct rt_training_cell *cell)
+{
+    struct rt_training_plan *plan = work->plan;
+    work->energy = !isnan(plan->request->gpu[cell->gpu].device.power_w) && !cell->weak;
+    int status = search_by(work, pool, cell, RT_COST_HOURS, cell->weak ? 1 : RT_TRAINING_KEPT);
+    if (status == RT_OK && work->energy)
+        status = search_by(work, pool, cell, RT_COST_JOULES, 1);
+    for (int cost = 0; cost < RT_COSTS; cost++)
+        for (size_t b = 0; b < cell->best_count[cost]; b++)
+            plan->candidate[cell->best[cost][b]].fate = RT_TRAINING_BEST;
+    return status;
+}
+
+/* --- the whole --- */
+
+static bool any_best(const struct rt_training_plan *plan)
+{
+    for (size_t i = 0; i < plan->cell_count; i++)
+        if (plan->cell[i].best_count[RT_COST_HOURS] > 0)
+            return true;
+    return false;
+}
+
+static int make(const struct rt_training_request *request, struct rt_threads *pool,
+                struct rt_training_plan *out)
+{
+    struct work work = {.plan = out};
+    *out = (struct rt_training_plan){.request = request,
+                                     .trainer = rt_trainer_of((enum rt_runtime_id)request->step.runtime)};
+    int status = rt_training_list(out);
+    if (status != RT_OK)
+        return status;
+    pthread_mutex_init(&work.lock, NULL);
+    rt_progress_start(&work.progress, "plan: forecasts", 0, request->quiet);
+    status = prepare(&work, pool);
+    for (size_t i = 0; status == RT_OK && i < out->cell_count; i++)
+        status = search_cell(&work, pool, &out->cell[i]);
+    rt_progress_end(&work.progress);
+    pthread_mutex_destroy(&work.lock);
+    free(work.sentence);
+    return status;
+}
+
+/* --- nothing fits --- */
+
+/* The candidate that lacks the least memory; -1: none was refused for memory. */
+static int64_t nearest(const struct rt_training_plan *plan, double *missing)
+{
+    int64_t best = -1;
+    *missing = INFINITY;
+    for (size_t i = 0; i < plan->candidate_count; i++) {
+        const struct rt_training_candidate *c = &plan->candidate[i];
+        double lacks = c->memory_bytes - most_bytes(plan, c);
+        if (!plan->cell[c->cell].weak && lacks < *missing) {
+            *missing = lacks;
+            best = (int64_t)i;
+        }
+    }
+    return best;
+}
+
+/* The fewest GPUs that do, by doubling: 0 where none of a few doublings does. */
+static int64_t enough_gpus(const struct rt_training_request *request, struct rt_threads *pool)
+{
+    struct rt_training_request more = *request;
+    int64_t found = 0;
+    more.quiet = true;
+    more.weak = false;
+    more.gpus_count = 1;
+    for (int doubling = 0; doubling < 6 && found == 0; doubling++) {
+        struct rt_training_plan plan;
+        more.gpus[0] = 2 * (doubling == 0 ? request->gpus[request->gpus_count - 1] : more.gpus[0]);
+        if (more.gpus[0] > request->step.batch * 64)
+            break;
+        int status = make(&more, pool, &plan);
+        found = status == RT_OK && any_best(&plan) ? more.gpus[0] : 0;
+        rt_training_plan_release(&plan);
+        if (status != RT_OK && status != RT_EUSAGE)
+            break;
+    }
+    return found;
+}
+
+/* Why the first candidate that cannot be cut cannot: settling or building it says so. */
+static int refuse_cut(const struct rt_training_plan *plan)
+{
+    const struct rt_training_candidate *c = &plan->candidate[0];
+    if (c->shape != UINT32_MAX && plan->shape[c->shape].refused != NULL)
+        return rt_fail(RT_EUSAGE, "%s", plan->shape[c->shape].refused);
+    struct rt_step step = rt_training_step(plan, c);
+    struct rt_settled_step settled;
+    int status = rt_step_settle(&step, plan->request->source,
+                                &plan->request->gpu[plan->cell[c->cell].gpu].device, &settled);
+    rt_settled_step_release(&settled);
+    return status != RT_OK ? status : rt_fail(RT_EUSAGE, "no candidate can be cut as asked");
+}
+
+static int refuse(const struct rt_training_plan *plan, struct rt_threads *pool)
+{
+    double missing;
+    int64_t near = nearest(plan, &missing);
+    if (near < 0)
+        return refuse_cut(plan);
+    const struct rt_training_candidate *c = &plan->candidate[near];
+    const struct rt_training_cell *cell = &plan->cell[c->cell];
+    char *words = rt_training_words(c);
+    int64_t enough = enough_gpus(plan->request, pool);
+    int status =
+        rt_fail(RT_EUSAGE,
+                "%s: training fits on no cut of %" PRId64 " %s: the nearest (%s) lacks %.2f GiB on each GPU",
+                plan->request->source->spec, cell->gpus, plan->request->gpu[cell->gpu].device.name, words,
+                missing / RT_GIB);
+    if (enough > 0)
+        status = rt_fail(RT_EUSAGE, "%s; what would fit: {gpus} %" PRId64, rt_error(), enough);
+    free(words);
+    return status;
+}
+
+int rt_training_plan_make(const struct rt_training_request *request, struct rt_threads *pool,
+                          struct rt_training_plan *out)
+{
+    int status = make(request, pool, out);
+    if (status == RT_OK && !any_best(out))
+        status = refuse(out, pool);
+    return status;
+}

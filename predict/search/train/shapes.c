@@ -1,0 +1,241 @@
+/* What one GPU runs in one pass, and the bounds that follow. See plan.h. */
+#include "base/status.h"
+#include "models/predictors/predictor/energy_model.h"
+#include "predict/search/train/plan.h"
+#include "predict/step/energy.h"
+#include "predict/step/forecast_graphs.h"
+
+#include <math.h>
+
+/* What the energy of a candidate may be below its bound: the bound leaves out how time is split over phases.
+ */
+static const double ENERGY_SLACK = 0.05;
+
+/* --- building --- */
+
+static void set_memory(struct rt_training_shape *shape)
+{
+    const struct rt_graph *graph = &shape->prediction.graph;
+    struct rt_graph_memory memory;
+    struct rt_graph_totals totals;
+    rt_graph_memory(graph, NULL, &memory);
+    rt_graph_totals(graph, &totals);
+    bool adapters = shape->prediction.settled.step.lora > 0; /* which alone have gradients */
+    shape->weight_bytes = memory.weights;
+    shape->gradient_bytes = adapters ? 0 : totals.parameters * rt_dtypes[graph->options.dtype].bytes;
+    shape->optimizer_bytes = memory.optimizer;
+    shape->saved_bytes = memory.saved;
+}
+
+int rt_training_shape_build(const struct rt_training_plan *plan, struct rt_training_shape *shape)
+{
+    const struct rt_training_request *request = plan->request;
+    struct rt_step step = rt_training_step(plan, &plan->candidate[shape->first]);
+    int status =
+        rt_prediction_begin(&step, request->source, &request->gpu[shape->gpu].device, &shape->prediction);
+    if (status == RT_EUSAGE) {
+        shape->refused = rt_strdup(rt_error());
+        return RT_OK;
+    }
+    if (status != RT_OK)
+        return status;
+    shape->prediction.predictor = request->predictor;
+    for (size_t b = 0; b < shape->prediction.graph.block_count; b++)
+        if (shape->prediction.graph.blocks[b].role == RT_BLOCK_LAYER)
+            shape->layers += shape->prediction.graph.blocks[b].repeat;
+    set_memory(shape);
+    return RT_OK;
+}
+
+/* --- timing --- */
+
+/* A pass of one repetition of a block, forward and back, without what follows once a step. */
+static double block_us(const struct rt_forecast *forecast, size_t block)
+{
+    const struct rt_graph *graph = forecast->graph;
+    const struct rt_block *b = &graph->blocks[block];
+    bool hidden = forecast->options.parallel.tensor_overlap; /* collectives beside products */
+    double us = 0;
+    for (uint32_t i = forecast->node_launch[b->node]; i < forecast->node_launch[b->node + b->node_count];
+         i++) {
+        const struct rt_forecast_launch *launch = &forecast->launches[i];
+        int phase = launch->kernel.call.phase;
+        if ((phase == RT_FORWARD || phase == RT_BACKWARD) && !(hidden && launch->source == RT_TIME_LINK))
+            us += rt_forecast_launch_total(forecast, launch);
+    }
+    return us / (double)b->repeat;
+}
+
+static void set_times(struct rt_training_shape *shape)
+{
+    const struct rt_forecast *forecast = &shape->prediction.forecast;
+    const struct rt_graph *graph = forecast->graph;
+    shape->least_layer_us = INFINITY;
+    for (size_t b = 0; b < graph->block_count; b++) {
+        double us = block_us(forecast, b);
+        shape->all_us += us * (double)graph->blocks[b].repeat;
+        if (graph->blocks[b].role == RT_BLOCK_LAYER)
+            shape->least_layer_us = fmin(shape->least_layer_us, us);
+        if (graph->blocks[b].role == RT_BLOCK_LAST)
+            shape->last_us += us * (double)graph->blocks[b].repeat;
+    }
+}
+
+/* Joules of a pass that do not follow from how long the step is: what a second microbatch adds, which steps
+ * no optimizer. Watts at rest and at most. */
+static void set_energy(const struct rt_predictor *predictor, struct rt_training_shape *shape)
+{
+    struct rt_power_profile profile, more;
+    struct rt_forecast twice = shape->prediction.forecast;
+    double scale[RT_ENERGY_PARTS];
+    twice.options.parallel.microbatches = 2;
+    rt_power_profile_full(&shape->prediction.forecast, &profile);
+    rt_power_profile_full(&twice, &more);
+    rt_energy_scales(&predictor->energy, &shape->prediction.device, scale);
+    shape->pass_joules = 0;
+    for (int p = 0; p < RT_ENERGY_PARTS; p++)
+        if (p != RT_ENERGY_IDLE && p != RT_ENERGY_ACTIVE)
+            shape->pass_joules += scale[p] * (more.joules[0][p] - profile.joules[0][p]);
+    shape->idle_watts = rt_power_idle(&profile, scale);
+    shape->most_watts = profile.board_w;
+}
+
+int rt_training_shape_time(const struct rt_training_plan *plan, struct rt_network_memo *memo,
+                           struct rt_training_shape *shape)
+{
+    struct rt_prediction *prediction = &shape->prediction;
+    struct rt_forecast_options options = rt_prediction_how(prediction);
+    options.parallel.pipeline = options.parallel.microbatches = 1;
+    options.parallel.chunks = 0;
+    options.parallel.shard = RT_SHARD_NONE;
+    options.level = 0;
+    options.energy = false;
+    options.times_only = true;
+    options.fallback = plan->request->fallback;
+    options.memo = memo;
+    int status = rt_forecast_graph(&prediction->graph, plan->request->predictor, &prediction->device,
+                                   &options, &prediction->forecast);
+    if (status != RT_OK)
+        return status;
+    set_times(shape);
+    set_energy(plan->request->predictor, shape);
+    shape->timed = true;
+    return RT_OK;
+}
+
+/* --- bounds --- */
+
+static const struct rt_training_shape *shape_of(const struct rt_training_plan *plan,
+                                                const struct rt_training_candidate *c)
+{
+    return &plan->shape[c->shape];
+}
+
+double rt_training_least_us(const struct rt_training_plan *plan, const struct rt_training_candidate *c)
+{
+    const struct rt_training_shape *shape = shape_of(plan, c);
+    int64_t stages = c->value[RT_AXIS_PP];
+    double microbatches = c->microbatches, all = shape->all_us;
+    double last = (double)(shape->layers / stages) * shape->least_layer_us + shape->last_us;
+    if (stages == 1)
+        return microbatches * all;
+    return fmax(microbatches * last + (all - last) / (double)c->value[RT_AXIS_VP],
+                microbatches * all / (double)stages);
+}
+
+/* Each GPU draws at least what it does at rest throughout; its kernels take their joules, or run at the
+ * limit. */
+double rt_training_least_joules(const struct rt_training_plan *plan, const struct rt_training_candidate *c)
+{
+    const struct rt_training_shape *shape = shape_of(plan, c);
+    double passes = (double)c->microbatches / c->value[RT_AXIS_PP], busy_s = 1e-6 * passes * shape->all_us;
+    double work = passes * shape->pass_joules;
+    if (!isnan(shape->most_watts))
+        work = fmin(work, fmax(shape->most_watts - shape->idle_watts, 0) * busy_s);
+    double rest = shape->idle_watts * 1e-6 * rt_training_least_us(plan, c);
+    return (1 - ENERGY_SLACK) * (double)plan->cell[c->cell].gpus * (work + rest);
+}
+
+static double shared(double bytes, const struct rt_training_candidate *c, enum rt_shard_kind from)
+{
+    return c->value[RT_AXIS_SHARD] >= (int32_t)from ? bytes / (double)c->value[RT_AXIS_DP] : bytes;
+}
+
+/* Of the mean stage: the one that needs most has no less. */
+double rt_training_state_bytes(const struct rt_training_plan *plan, const struct rt_training_candidate *c)
+{
+    const struct rt_training_shape *shape = shape_of(plan, c);
+    return (shared(shape->weight_bytes, c, RT_SHARD_PARAMETERS) +
+            shared(shape->gradient_bytes, c, RT_SHARD_GRADIENTS) +
+            shared(shape->optimizer_bytes, c, RT_SHARD_OPTIMIZER)) /
+           (double)c->value[RT_AXIS_PP];
+}
+
+/* Before the backward pass there may be no gradients yet. */
+double rt_training_saved_bytes(const struct rt_training_plan *plan, const struct rt_training_candidate *c)
+{
+    const struct rt_training_shape *shape = shape_of(plan, c);
+    int64_t stages = c->value[RT_AXIS_PP];
+    double in_flight =
+        (double)rt_pipeline_in_flight(stages, c->microbatches, plan->request->step.parallel.schedule);
+    return (shared(shape->weight_bytes, c, RT_SHARD_PARAMETERS) +
+            shared(shape->optimizer_bytes, c, RT_SHARD_OPTIMIZER) +
+            shape->saved_bytes * (stages > 1 ? in_flight : 1)) /
+           (double)stages;
+}
+
+/* --- forecasting a candidate --- */
+
+int rt_training_forecast(const struct rt_training_plan *plan, const struct rt_training_candidate *c,
+                         struct rt_forecast *out)
+{
+    const struct rt_training_shape *shape = shape_of(plan, c);
+    struct rt_step step = rt_training_step(plan, c);
+    struct rt_settled_step settled;
+    int status = rt_step_settle(&step, plan->request->source, &shape->prediction.device, &settled);
+    struct rt_forecast_options options = shape->prediction.forecast.options;
+    options.parallel = settled.step.parallel;
+    rt_settled_step_release(&settled);
+    if (status != RT_OK)
+        return status;
+    return rt_forecast_recut(&shape->prediction.forecast, plan->request->predictor, &options, out);
+}
+
+/* --- how GPUs are used --- */
+
+/* FLOPs of a pass of the products and attention of one GPU: forward; of what is computed again. */
+static void count_flops(const struct rt_forecast *forecast, double *forward, double *again)
+{
+    *forward = *again = 0;
+    for (size_t i = 0; i < forecast->launch_count; i++) {
+        const struct rt_forecast_launch *launch = &forecast->launches[i];
+        const struct rt_node *node = &forecast->graph->nodes[launch->node];
+        enum rt_family family = rt_call_family(&launch->kernel.call);
+        if (launch->kernel.call.phase != RT_FORWARD || !rt_families[family].tensor)
+            continue;
+        double repeats = (double)rt_graph_repeat(forecast->graph, node);
+        *forward += repeats * launch->kernel.flops;
+        *again += (rt_graph_runs(forecast->graph, node, RT_FORWARD) - repeats) * launch->kernel.flops;
+    }
+}
+
+/* Model FLOPs are three times those of the forward pass (PaLM: Chowdhery et al. 2022, appendix B); the
+ * hardware's also hold what is computed again (Korthikanti et al. 2022). A bubble is what the busiest stage
+ * waits for others. */
+void rt_training_use(const struct rt_forecast *forecast, struct rt_training_candidate *c)
+{
+    double forward, again, busiest = 0, end = 0;
+    int64_t stages = c->value[RT_AXIS_PP], passes = 2 * stages * c->microbatches;
+    double peak = rt_device_peak_flops(forecast->device, RT_FAMILY_LINEAR, forecast->graph->products);
+    double all = 1e-6 * forecast->total_us * peak * (double)stages / c->microbatches;
+    count_flops(forecast, &forward, &again);
+    for (int64_t s = 0; s < stages; s++)
+        busiest =
+            fmax(busiest, c->microbatches * (forecast->stage_forward_us[s] + forecast->stage_backward_us[s]));
+    for (int64_t p = 0; p < passes; p++)
+        end = fmax(end, forecast->pass_ends_us[p]);
+    c->mfu = 3 * forward / all;
+    c->hfu = (3 * forward + again) / all;
+    c->bubble = fmax(end - busiest, 0) / forecast->total_us;
+    c->exposed = fmax(forecast->communication_us / forecast->total_us - c->bubble, 0);
+}

@@ -1,0 +1,242 @@
+/* From options to a plan of serving. See command.h. */
+#include "predict/serving/plan/command.h"
+#include "base/point_journal.h"
+#include "base/progress.h"
+#include "base/sort.h"
+#include "base/status.h"
+#include "base/target.h"
+#include "models/networks/architectures/architecture.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+enum { MOST_USERS = 4096, MOST_GPUS = 1024 };
+
+const char *const rt_serving_percentiles[RT_SERVING_PERCENTILES] = {"50", "90", "99"};
+static const int percents[RT_SERVING_PERCENTILES] = {50, 90, 99};
+
+int rt_rising_numbers_read(const char *option, const char *text, const struct rt_range_kind *kind,
+                           size_t most, struct rt_numbers *out)
+{
+    size_t kept = 0;
+    int status = rt_ranges_read(option, text, kind, out);
+    if (status != RT_OK)
+        return status;
+    if (out->count > most)
+        return rt_fail(RT_EUSAGE, "%s %s: at most %zu %s", option, text, most, kind->nouns);
+    for (size_t i = 0; i < out->count; i++)
+        if (out->value[i] != floor(out->value[i]))
+            return rt_fail(RT_EUSAGE, "%s %s: %g is no whole number", option, text, out->value[i]);
+    rt_sort_reals(out->value, out->count);
+    for (size_t i = 0; i < out->count; i++)
+        if (i == 0 || out->value[i] != out->value[kept - 1])
+            out->value[kept++] = out->value[i];
+    out->count = kept;
+    return RT_OK;
+}
+
+/* Into an array of whole numbers; how many. */
+static size_t copy_numbers(const struct rt_numbers *numbers, int64_t *out)
+{
+    for (size_t i = 0; i < numbers->count; i++)
+        out[i] = (int64_t)numbers->value[i];
+    return numbers->count;
+}
+
+int rt_serving_users_read(const char *option, const char *text, void *value)
+{
+    static const struct rt_range_kind kind = {"number of users", "numbers of users",
+                                              "give numbers such as 1,8,64", "a server has 1 to 4096 users",
+                                              MOST_USERS};
+    return rt_rising_numbers_read(option, text, &kind, RT_SERVING_LEVELS, value);
+}
+
+void rt_serving_arguments_init(struct rt_serving_arguments *arguments)
+{
+    *arguments = (struct rt_serving_arguments){.server = rt_server_default(),
+                                               .ttft_ms = NAN,
+                                               .tpot_ms = NAN,
+                                               .rate = NAN,
+                                               .move_gbs = NAN,
+                                               .percentile = 1,
+                                               .seed = 1};
+    struct rt_numbers *users = &arguments->users;
+    for (int64_t at = 1; at <= 512; at *= 2) {
+        users->value[users->count++] = (double)at;
+        if (at > 1 && at < 512)
+            users->value[users->count++] = (double)(at + at / 2);
+    }
+}
+
+/* ---- the request ---- */
+
+/* The model's own, in 16 bits where it has more. */
+static int own_dtype(const struct rt_model_source *source, enum rt_dtype *out)
+{
+    int status = rt_model_source_dtype(source, out);
+    if (status == RT_OK && !rt_dtype_is_narrow(*out) && *out != RT_FP16)
+        *out = RT_BF16;
+    return status;
+}
+
+static int list_dtypes(const struct rt_serving_arguments *arguments, const struct rt_model_source *source,
+                       enum rt_dtype *dtype, size_t *count)
+{
+    *count = 0;
+    for (size_t q = 0; q < arguments->quants.count; q++) {
+        if (*count == RT_SERVING_QUANTS / 2)
+            return rt_fail(RT_EUSAGE, "--quantisation: at most %d", RT_SERVING_QUANTS / 2);
+        int status = rt_dtype_argument("--quantisation", arguments->quants.name[q], &dtype[*count]);
+        if (status != RT_OK)
+            return status;
+        if (rt_dtypes[dtype[(*count)++]].bytes > 2)
+            return rt_fail(RT_EUSAGE, "--quantisation %s: servers run in 16 bits or fewer; take bf16",
+                           arguments->quants.name[q]);
+    }
+    if (*count > 0)
+        return RT_OK;
+    int status = own_dtype(source, &dtype[0]);
+    *count = 1;
+    /* Experts are published with a scale for each block. */
+    if (status == RT_OK && !rt_dtype_is_narrow(dtype[0]))
+        dtype[(*count)++] = source->model.experts.count > 0 ? RT_FP8_BLOCK : RT_FP8;
+    return status;
+}
+
+/* Bits of a name of --kv-cache; 0: as the activations. */
+static int cache_bits(const char *name, int64_t *bits)
+{
+    enum rt_dtype dtype = RT_FP32;
+    int status = rt_dtype_argument("--kv-cache", name, &dtype);
+    *bits = dtype == RT_FP8 || dtype == RT_INT8 ? 8 : 0;
+    if (status == RT_OK && *bits == 0 && dtype != RT_BF16 && dtype != RT_FP16)
+        return rt_fail(RT_EUSAGE, "--kv-cache %s: servers keep keys and values in bf16, fp16, fp8 or int8",
+                       name);
+    return status;
+}
+
+static int set_quants(const struct rt_serving_arguments *arguments, struct rt_serving_request *request)
+{
+    enum rt_dtype dtype[RT_SERVING_QUANTS / 2];
+    int64_t bits[2] = {0, 8};
+    size_t count, caches = 2;
+    int status = list_dtypes(arguments, request->source, dtype, &count);
+    if (arguments->caches.count > 2)
+        return rt_fail(RT_EUSAGE, "--kv-cache: 16 bits and 8 bits are all there is");
+    if (arguments->caches.count > 0)
+        caches = arguments->caches.count;
+    for (size_t c = 0; status == RT_OK && c < arguments->caches.count; c++)
+        status = cache_bits(arguments->caches.name[c], &bits[c]);
+    if (caches == 2 && bits[0] == bits[1])
+        caches = 1;
+    for (size_t q = 0; status == RT_OK && q < count; q++)
+        for (size_t c = 0; c < caches; c++)
+            request->quant[request->quant_count++] = (struct rt_serving_quant){
+                .dtype = dtype[q], .fp16_beside = request->source->model.fp16, .kv_bits = bits[c]};
+    return status;
+}
+
+static int check_traffic(const struct rt_serving_arguments *arguments)
+{
+    if (arguments->isl == 0)
+        return rt_fail(RT_EUSAGE, "say how long prompts are: --isl TOKENS, or plan training: --train");
+    if (arguments->osl == 0)
+        return rt_fail(RT_EUSAGE, "say how long answers are: --osl TOKENS");
+    return RT_OK;
+}
+
+static int check_model(const struct rt_plan_arguments *shared, const struct rt_serving_arguments *arguments,
+                       const struct rt_model_source *source)
+{
+    const struct rt_model *model = &source->model;
+    if (rt_model_source_traced(source) || !rt_model_reads_text(model) || !model->architecture->served)
+        return rt_fail(RT_EUSAGE,
+                       "--model %s: LLM servers do not run it; name a language model that decodes, by its "
+                       "config.json or of the zoo",
+                       shared->model);
+    if (model->positions > 0 && arguments->isl + arguments->osl > model->positions)
+        return rt_fail(RT_EUSAGE,
+                       "--isl %" PRId64 " and --osl %" PRId64 " are %" PRId64
+                       " tokens together, and %s has positions for %" PRId64 "; take fewer",
+                       arguments->isl, arguments->osl, arguments->isl + arguments->osl, shared->model,
+                       model->positions);
+    return RT_OK;
+}
+
+static int set_request(const struct rt_plan_arguments *shared, const struct rt_serving_arguments *arguments,
+                       const struct rt_model_source *source, struct rt_serving_request *request)
+{
+    *request = (struct rt_serving_request){.source = source,
+                                           .isl = arguments->isl,
+                                           .osl = arguments->osl,
+                                           .ttft_us = 1e3 * arguments->ttft_ms,
+                                           .tpot_us = 1e3 * arguments->tpot_ms,
+                                           .rate = arguments->rate,
+                                           .percentile = percents[arguments->percentile],
+                                           .server = arguments->server,
+                                           .fabric = (enum rt_fabric)shared->fabric,
+                                           .link_gbs = shared->link_gbs,
+                                           .move_gbs = arguments->move_gbs,
+                                           .confidence = shared->confidence,
+                                           .requests = arguments->requests,
+                                           .seed = (uint64_t)arguments->seed,
+                                           .disaggregate = !arguments->together,
+                                           .exhaustive = shared->exhaustive,
+                                           .fallback = shared->fallback,
+                                           .overwrite = shared->overwrite,
+                                           .quiet = shared->quiet};
+    if (shared->counts.value[shared->counts.count - 1] > MOST_GPUS)
+        return rt_fail(RT_EUSAGE, "--gpus %g: servers are planned on at most %d GPUs",
+                       shared->counts.value[shared->counts.count - 1], MOST_GPUS);
+    request->gpus_count = copy_numbers(&shared->counts, request->gpus);
+    request->level_count = copy_numbers(&arguments->users, request->level);
+    int status = check_traffic(arguments);
+    if (status == RT_OK)
+        status = check_model(shared, arguments, source);
+    if (status == RT_OK)
+        status = rt_priced_gpus_find(&shared->gpus, &shared->prices, request->gpu, &request->gpu_count);
+    return status == RT_OK ? set_quants(arguments, request) : status;
+}
+
+/* ---- the plan ---- */
+
+/* Simulations lie in a journal beside the CSV; none where that is a device or a pipe. */
+static const char *journal_of(const struct rt_plan_arguments *shared)
+{
+    return shared->csv != NULL && !rt_target_is_special(shared->csv) ? shared->csv : NULL;
+}
+
+static int make_plan(const struct rt_plan_arguments *shared, const struct rt_serving_request *request)
+{
+    struct rt_serving_plan plan;
+    struct rt_threads *pool =
+        rt_threads_new(shared->threads > 0 ? (size_t)shared->threads : rt_threads_processors());
+    rt_interrupt_catch();
+    int status = rt_serving_plan_make(request, pool, journal_of(shared), &plan);
+    rt_threads_free(pool);
+    if (status == RT_OK && shared->csv != NULL)
+        status = rt_serving_write_points(&plan, shared->csv);
+    if (status == RT_OK && journal_of(shared) != NULL)
+        rt_point_journal_remove(journal_of(shared));
+    if (status == RT_OK)
+        status = rt_report_end_with(rt_serving_plan_report(&plan), shared->json, &shared->reports);
+    rt_serving_plan_release(&plan);
+    return status;
+}
+
+int rt_serving_plan_run(const struct rt_plan_arguments *shared, const struct rt_serving_arguments *arguments,
+                        const struct rt_model_source *source)
+{
+    struct rt_serving_request request;
+    struct rt_predictor predictor;
+    int status = set_request(shared, arguments, source, &request);
+    if (status == RT_OK)
+        status = rt_predictor_open(shared->predictor, &predictor);
+    if (status != RT_OK)
+        return status;
+    request.predictor = &predictor;
+    status = make_plan(shared, &request);
+    rt_predictor_release(&predictor);
+    return status;
+}

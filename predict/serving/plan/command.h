@@ -1,0 +1,44 @@
+/* The serving half of `rooftile plan`: what its options say, and making the plan of them. */
+#ifndef ROOFTILE_PREDICT_SERVING_PLAN_COMMAND_H
+#define ROOFTILE_PREDICT_SERVING_PLAN_COMMAND_H
+
+#include "base/options.h"
+#include "base/ranges.h"
+#include "base/report_files.h"
+#include "predict/serving/plan/plan.h"
+
+/* What both halves of the command are told. */
+struct rt_plan_arguments {
+    const char *predictor, *model, *as, *csv;
+    struct rt_names gpus, prices, reports;
+    struct rt_numbers counts; /* of GPUs, rising */
+    int64_t threads;
+    double confidence, link_gbs;
+    int fabric;
+    bool exhaustive, fallback, overwrite, json, quiet;
+};
+
+struct rt_serving_arguments {
+    const struct rt_server *server;
+    struct rt_names quants, caches;
+    struct rt_numbers users;
+    int64_t isl, osl, requests, seed;
+    double ttft_ms, tpot_ms, rate, move_gbs;
+    int percentile; /* place in rt_serving_percentiles */
+    bool together;
+};
+void rt_serving_arguments_init(struct rt_serving_arguments *arguments);
+
+enum { RT_SERVING_PERCENTILES = 3 };
+extern const char *const rt_serving_percentiles[RT_SERVING_PERCENTILES];
+
+/* Readers of options: whole numbers, rising, each once. */
+int rt_rising_numbers_read(const char *option, const char *text, const struct rt_range_kind *kind,
+                           size_t most, struct rt_numbers *out);
+int rt_serving_users_read(const char *option, const char *text, void *value);
+
+/* RT_EUSAGE where the model is not served, or options do not fit. */
+int rt_serving_plan_run(const struct rt_plan_arguments *shared, const struct rt_serving_arguments *arguments,
+                        const struct rt_model_source *source);
+
+#endif

@@ -1,0 +1,130 @@
+# `rooftile plan --train`: figures against each other and against `rooftile predict`, the same bytes with any number of
+# threads, budgets, scaling, launch lines, and what is refused.
+. "$(dirname "$0")/lib.sh"
+cd "$work" || exit 1
+cat >small.json <<'EOF'
+{"model_type": "llama", "hidden_size": 2048, "num_hidden_layers": 16, "num_attention_heads": 16, "num_key_value_heads": 8,
+ "intermediate_size": 8192, "vocab_size": 32000, "max_position_embeddings": 4096, "torch_dtype": "bfloat16"}
+EOF
+plan() { "$ROOFTILE" plan --train --model small.json --gpu A100-80,memory_gib=16 --batch 64 --seq 2048 -q "$@"; }
+
+# --- a plan of several numbers of GPUs ---
+succeeds runs plan --gpus 4,8,16 --tokens 1e10 --price A100-80,memory_gib=16=2 --csv a.csv --report a.html --report a.md
+cp stdout a.txt
+holds title "small.json trained by megatron on 4, 8, 16 of" a.txt
+holds winners "least energy" a.txt
+holds launch "--tensor-model-parallel-size" a.txt
+holds scaling "More GPUs: tokens/s beside as many times those of the fewest" a.txt
+holds reasons "What became of all candidates" a.txt
+holds page "Throughput against the number of GPUs" a.html
+holds weak "batch grows with the GPUs" a.html
+succeeds json plan --gpus 4,8,16 --tokens 1e10 --price A100-80,memory_gib=16=2 --csv b.csv --json
+cp stdout a.json
+python3 - >python.out 2>&1 <<'PY'
+import csv, json
+rows, report = list(csv.DictReader(open("b.csv"))), json.load(open("a.json"))
+assert len(rows) == report["candidates"] == sum(r["candidates"] for r in report["reasons"])
+assert sum(r["step_ms"] != "" for r in rows) == report["forecast"] < len(rows)
+tokens = report["batch"] * report["sequence"]
+for r in rows:
+    assert int(r["dp"]) * int(r["tp"]) * int(r["pp"]) == int(r["gpus"]), r
+    if r["outcome"] != "cut":
+        assert int(r["dp"]) * int(r["micro_batch"]) * int(r["microbatches"]) == 64, r
+    if r["step_ms"]:  # no forecast beats its bound
+        assert float(r["least_step_ms"]) <= float(r["step_ms"]), r
+for gpus in ("4", "8", "16"):  # the best by its definition
+    fits = [r for r in rows if r["gpus"] == gpus and r["outcome"] in ("best", "slower")]
+    best = min(fits, key=lambda r: float(r["step_ms"]))
+    shown = next(b for b in report["best"] if b["gpus"] == int(gpus))
+    assert abs(shown["step_ms"] - float(best["step_ms"])) < 1e-6 * shown["step_ms"]
+    assert abs(shown["days"] - 1e10 / tokens * shown["step_ms"] / 864e5) < 1e-9 * shown["days"]
+    assert abs(shown["money"] - 48 * int(gpus) * shown["days"]) < 1e-6 * shown["money"]
+    assert all(r["outcome"] != "below" or float(r["least_step_ms"]) > shown["step_ms"] for r in rows if r["gpus"] == gpus)
+fastest = report["fastest"]
+assert fastest["step_ms"] == min(b["step_ms"] for b in report["best"]) and "torchrun" in fastest["launch"]
+assert fastest["step_ms_low"] < fastest["step_ms"] < fastest["step_ms_high"]
+assert report["cheapest"]["money"] <= fastest["money"] and report["least_energy"]["mwh"] <= fastest["mwh"]
+assert [s["efficiency_pct"] for s in report["scaling"]][0] == 100
+PY
+if [ -s python.out ]; then not_ok figures "$(tail -n 3 python.out)"; else ok figures; fi
+
+# --- the fastest, as `rooftile predict` is asked for it ---
+options=$(python3 - <<'PY'
+import json
+p = json.load(open("a.json"))["fastest"]["parallel"]
+print("--dp", p["data"], "--tp", p["tensor"], "--pp", p["pipeline"], "--microbatches", p["microbatches"], "--shard", p["shard"],
+      "--recompute", p["recompute"])
+PY
+)
+# shellcheck disable=SC2086
+succeeds predict "$ROOFTILE" predict --mode training --runtime megatron --model small.json --gpu A100-80,memory_gib=16 --batch 64 \
+    --seq 2048 $options --json
+python3 - >python.out 2>&1 <<'PY'
+import json
+plan, step = json.load(open("a.json"))["fastest"], json.load(open("stdout"))
+assert abs(plan["step_ms"] - step["total_ms"]) < 1e-5 * step["total_ms"], (plan["step_ms"], step["total_ms"])
+PY
+if [ -s python.out ]; then not_ok "as predict" "$(tail -n 3 python.out)"; else ok "as predict"; fi
+
+# --- bounds change no answer; threads no byte ---
+succeeds exhaustive plan --gpus 4,8,16 --tokens 1e10 --price A100-80,memory_gib=16=2 --exhaustive --json
+python3 - >python.out 2>&1 <<'PY'
+import json
+pruned, every = json.load(open("a.json")), json.load(open("stdout"))
+for key in ("fastest", "cheapest", "least_energy", "best", "cuts", "candidates"):
+    assert pruned[key] == every[key], key
+assert pruned["forecast"] < every["forecast"]
+PY
+if [ -s python.out ]; then not_ok "the same without bounds" "$(tail -n 3 python.out)"; else ok "the same without bounds"; fi
+for threads in 1 3; do
+    succeeds "with $threads threads" plan --gpus 4,8,16 --tokens 1e10 --price A100-80,memory_gib=16=2 --csv t$threads.csv \
+        --threads $threads --json
+    if cmp -s b.csv t$threads.csv && cmp -s stdout a.json; then ok "same bytes with $threads"; else not_ok "same bytes with $threads"; fi
+done
+
+# --- what is tried, by runtime ---
+launches() { # RUNTIME WORDS
+    succeeds "$1 plans" plan --gpus 8 --runtime "$1"
+    holds "$1 is told" "$2" stdout
+}
+launches torchtitan "--parallelism.tensor_parallel_degree"
+launches nanotron "batch_accumulation_per_replica:"
+launches fsdp "--fsdp_sharding_strategy"
+launches deepspeed '"zero_optimization"'
+succeeds degrees plan --gpus 8 --tp 2 --pp 2 --micro-batch 1,2 --shard optimizer --recompute layers --json
+python3 - >python.out 2>&1 <<'PY'
+import json
+for cut in json.load(open("stdout"))["cuts"]:
+    p = cut["parallel"]
+    assert (p["tensor"], p["pipeline"], p["data"], p["shard"], p["recompute"]) == (2, 2, 2, "optimizer", "layers"), p
+    assert p["micro_batch"] in (1, 2)
+PY
+if [ -s python.out ]; then not_ok "degrees as asked" "$(tail -n 3 python.out)"; else ok "degrees as asked"; fi
+
+# --- budgets: how many GPUs ---
+succeeds budget plan --tokens 1e10 --max-hours 40 --json
+python3 - >python.out 2>&1 <<'PY'
+import json
+report = json.load(open("stdout"))
+assert report["least_energy"]["days"] <= 40 / 24 and report["budget_hours"] == 40
+assert len(report["best"]) > 3
+PY
+if [ -s python.out ]; then not_ok "within the budget" "$(tail -n 3 python.out)"; else ok "within the budget"; fi
+succeeds "no plan in the budget" plan --gpus 4 --tokens 1e10 --max-hours 0.01
+holds "and says so" "none keeps to the budget" stdout
+
+# --- what is refused ---
+refuses "no batch" 2 "--batch N" "$ROOFTILE" plan --train --model small.json --gpu H100
+refuses "a degree that divides nothing" 2 "--tp 3: divides none" plan --gpus 8 --tp 3
+refuses "and heads" 2 "does not divide the 16 heads" plan --gpus 12 --tp 3
+refuses "micro batches" 2 "--micro-batch 3: on no number" plan --gpus 8 --micro-batch 3
+refuses "a batch that cannot be shared out" 2 "--batch 64: cannot be divided by 7" plan --gpus 7 --dp 7
+refuses "a shard of another runtime" 2 "--runtime megatron has no such thing" plan --gpus 8 --shard parameters
+refuses "a runtime that serves" 2 "choose one that trains" plan --gpus 8 --runtime serving
+refuses "a budget of no run" 2 "--tokens 15e12" plan --gpus 8 --max-hours 3
+refuses "money without a price" 2 "give --price" plan --gpus 8 --tokens 1e9 --max-money 3
+refuses "no memory" 2 "what would fit: --gpus" "$ROOFTILE" plan --train --model small.json --gpu L4,memory_gib=6 --gpus 1 --batch 64 -q
+refuses "options of serving" 2 "--isl is for plans of serving" plan --gpus 8 --isl 100
+refuses "options of training" 2 "--batch is for plans of training; add --train" "$ROOFTILE" plan --model small.json --gpu H100 --batch 4
+refuses "images" 2 "plans of training are for language models" "$ROOFTILE" plan --train --model resnet50 --gpu H100 --batch 4
+finish

@@ -1,0 +1,229 @@
+/* Plans of training: bounds change no answer and no forecast beats its bound; every candidate is counted; a
+ * candidate is forecast as `rooftile predict` would; the same whatever the threads. */
+#include "predict/search/train/plan.h"
+#include "base/random.h"
+#include "predict/step/forecast_graphs.h"
+#include "test.h"
+
+#include <math.h>
+
+static struct rt_predictor pretrained;
+static struct rt_model_source small;
+
+static const struct rt_model_source *small_llama(void)
+{
+    static const char config[] =
+        "{\"model_type\": \"llama\", \"hidden_size\": 1024, \"num_hidden_layers\": 8, "
+        "\"num_attention_heads\": 8, \"num_key_value_heads\": 4, \"intermediate_size\": 4096, "
+        "\"vocab_size\": 32000, \"max_position_embeddings\": 8192, \"torch_dtype\": \"bfloat16\"}";
+    static char path[512];
+    if (path[0] == '\0') {
+        snprintf(path, sizeof path, "%s", rt_test_write("llama.json", config));
+        RT_ASSERT_OK(rt_model_source_find(path, &small));
+    }
+    return &small;
+}
+
+/* On GPUs with so little memory that some cuts do not fit. */
+static void ask(const char *gpu, struct rt_training_request *out)
+{
+    if (pretrained.net_count == 0)
+        RT_ASSERT_OK(
+            rt_predictor_open(RT_SOURCE_DIR "/models/predictors/pretrained/rooftile.h5", &pretrained));
+    *out = (struct rt_training_request){.source = small_llama(),
+                                        .predictor = &pretrained,
+                                        .step = RT_STEP_NOT_GIVEN,
+                                        .gpu_count = 1,
+                                        .gpus = {4, 8},
+                                        .gpus_count = 2,
+                                        .tokens = 1e9,
+                                        .budget = {NAN, NAN, NAN},
+                                        .quiet = true};
+    out->step.mode = RT_STEP_TRAINING;
+    out->step.runtime = RT_RUNTIME_MEGATRON;
+    out->step.dtype = RT_BF16;
+    out->step.batch = 32;
+    out->step.sequence = 2048;
+    out->gpu[0] = (struct rt_priced_gpu){.asked = gpu, .price = 2};
+    RT_ASSERT_OK(rt_device_find(gpu, &out->gpu[0].device));
+}
+
+static void make(const struct rt_training_request *request, struct rt_training_plan *plan)
+{
+    RT_ASSERT_OK(rt_training_plan_make(request, NULL, plan));
+}
+
+static void check_same_best(const struct rt_training_plan *a, const struct rt_training_plan *b)
+{
+    CU_ASSERT_EQUAL_FATAL(a->cell_count, b->cell_count);
+    for (size_t i = 0; i < a->cell_count; i++)
+        for (int cost = 0; cost < RT_COSTS; cost++) {
+            CU_ASSERT_EQUAL_FATAL(a->cell[i].best_count[cost], b->cell[i].best_count[cost]);
+            for (size_t k = 0; k < a->cell[i].best_count[cost]; k++)
+                CU_ASSERT_EQUAL(a->cell[i].best[cost][k], b->cell[i].best[cost][k]);
+        }
+    for (int cost = 0; cost < RT_COSTS; cost++)
+        CU_ASSERT_EQUAL(rt_training_best(a, cost), rt_training_best(b, cost));
+}
+
+/* Of all candidates that fit, forecast one by one. */
+static void test_bounds_change_no_answer(void)
+{
+    static const enum rt_runtime_id runtimes[] = {RT_RUNTIME_MEGATRON, RT_RUNTIME_FSDP, RT_RUNTIME_NANOTRON,
+                                                  RT_RUNTIME_TORCHTITAN, RT_RUNTIME_DEEPSPEED};
+    size_t forecasts[2] = {0, 0};
+    for (size_t r = 0; r < RT_COUNT(runtimes); r++) {
+        struct rt_training_request request;
+        struct rt_training_plan pruned, all;
+        ask("H100,memory_gib=14", &request);
+        request.step.runtime = (int)runtimes[r];
+        make(&request, &pruned);
+        request.exhaustive = true;
+        make(&request, &all);
+        check_same_best(&pruned, &all);
+        forecasts[0] += pruned.forecast_count;
+        forecasts[1] += all.forecast_count;
+        rt_training_plan_release(&pruned);
+        rt_training_plan_release(&all);
+    }
+    CU_ASSERT(forecasts[0] < forecasts[1]);
+}
+
+static void test_nothing_beats_its_bound(void)
+{
+    struct rt_training_request request;
+    struct rt_training_plan plan;
+    ask("H100,memory_gib=14", &request);
+    request.exhaustive = true;
+    make(&request, &plan);
+    size_t misfits = 0, found = 0;
+    for (size_t i = 0; i < plan.candidate_count; i++) {
+        const struct rt_training_candidate *c = &plan.candidate[i];
+        if (isnan(c->time_us))
+            continue;
+        found++;
+        CU_ASSERT(c->bound_us <= c->time_us);
+        CU_ASSERT(fmax(rt_training_state_bytes(&plan, c), rt_training_saved_bytes(&plan, c)) <=
+                  c->memory_bytes);
+        CU_ASSERT(c->mfu > 0 && c->mfu <= c->hfu && c->hfu < 1);
+        CU_ASSERT(c->exposed >= 0 && c->bubble >= 0 && c->exposed + c->bubble < 1);
+        misfits += c->fate == RT_TRAINING_MEMORY;
+        if (!isnan(c->joules))
+            CU_ASSERT(rt_training_least_joules(&plan, c) <= c->joules);
+    }
+    CU_ASSERT(found > 100);
+    CU_ASSERT(misfits > 0);
+    rt_training_plan_release(&plan);
+}
+
+static void test_as_predict(void)
+{
+    struct rt_training_request request;
+    struct rt_training_plan plan;
+    struct rt_random random;
+    ask("H100", &request);
+    make(&request, &plan);
+    rt_random_seed(&random, 7, 0);
+    for (int trial = 0; trial < 40; trial++) {
+        const struct rt_training_candidate *c =
+            &plan.candidate[rt_random_below(&random, plan.candidate_count)];
+        struct rt_prediction prediction = {.refused = NULL};
+        struct rt_forecast forecast;
+        struct rt_step step = rt_training_step(&plan, c);
+        if (c->fate == RT_TRAINING_CUT || !plan.shape[c->shape].timed)
+            continue;
+        step.wants = RT_WANT_MEMORY;
+        RT_ASSERT_OK(rt_prediction_begin(&step, request.source, &request.gpu[0].device, &prediction));
+        struct rt_forecast_options options = rt_prediction_how(&prediction);
+        RT_ASSERT_OK(rt_forecast_graph(&prediction.graph, &pretrained, &prediction.device, &options,
+                                       &prediction.forecast));
+        RT_ASSERT_OK(rt_training_forecast(&plan, c, &forecast));
+        CU_ASSERT_DOUBLE_EQUAL(forecast.total_us, prediction.forecast.total_us, 1e-5 * forecast.total_us);
+        if (!isnan(c->time_us)) {
+            CU_ASSERT_EQUAL(c->time_us, forecast.total_us);
+            CU_ASSERT_DOUBLE_EQUAL(c->memory_bytes, prediction.forecast.taken.used, 1);
+        }
+        rt_forecast_release(&forecast);
+        rt_prediction_release(&prediction);
+    }
+    rt_training_plan_release(&plan);
+}
+
+static void test_threads(void)
+{
+    struct rt_training_request request;
+    struct rt_training_plan one, three;
+    struct rt_threads *pool = rt_threads_new(3);
+    ask("H100,memory_gib=14", &request);
+    make(&request, &one);
+    RT_ASSERT_OK(rt_training_plan_make(&request, pool, &three));
+    check_same_best(&one, &three);
+    for (size_t i = 0; i < one.candidate_count; i++) {
+        CU_ASSERT_EQUAL(one.candidate[i].fate, three.candidate[i].fate);
+        CU_ASSERT(isnan(one.candidate[i].time_us) ? isnan(three.candidate[i].time_us)
+                                                  : one.candidate[i].time_us == three.candidate[i].time_us);
+    }
+    rt_training_plan_release(&one);
+    rt_training_plan_release(&three);
+    rt_threads_free(pool);
+}
+
+/* Days, money and joules of a run are those of its steps. */
+static void test_costs(void)
+{
+    struct rt_training_request request;
+    struct rt_training_plan plan;
+    ask("H100", &request);
+    make(&request, &plan);
+    int64_t best = rt_training_best(&plan, RT_COST_HOURS), cheapest = rt_training_best(&plan, RT_COST_MONEY);
+    const struct rt_training_candidate *c = &plan.candidate[best];
+    double steps = 1e9 / (32 * 2048), hours = steps * c->time_us / 3.6e9;
+    CU_ASSERT_DOUBLE_EQUAL(rt_training_cost(&plan, (uint32_t)best, RT_COST_HOURS), hours, 1e-9 * hours);
+    CU_ASSERT_DOUBLE_EQUAL(rt_training_cost(&plan, (uint32_t)best, RT_COST_MONEY),
+                           2 * hours * (double)plan.cell[c->cell].gpus, 1e-9 * hours);
+    CU_ASSERT_DOUBLE_EQUAL(rt_training_cost(&plan, (uint32_t)best, RT_COST_JOULES), steps * c->joules,
+                           1e-9 * steps * c->joules);
+    CU_ASSERT(rt_training_cost(&plan, (uint32_t)cheapest, RT_COST_MONEY) <=
+              rt_training_cost(&plan, (uint32_t)best, RT_COST_MONEY));
+    /* A budget that only the cheapest keeps to. */
+    request.budget[RT_COST_MONEY] = rt_training_cost(&plan, (uint32_t)cheapest, RT_COST_MONEY);
+    CU_ASSERT_EQUAL(rt_training_best(&plan, RT_COST_HOURS), cheapest);
+    request.budget[RT_COST_MONEY] /= 2;
+    CU_ASSERT_EQUAL(rt_training_best(&plan, RT_COST_HOURS), -1);
+    rt_training_plan_release(&plan);
+}
+
+/* Twice the GPUs at the same batch never take longer. */
+static void test_more_gpus(void)
+{
+    struct rt_training_request request;
+    struct rt_training_plan plan;
+    ask("H100", &request);
+    request.gpus_count = 4;
+    for (int n = 0; n < 4; n++)
+        request.gpus[n] = 2 << n;
+    make(&request, &plan);
+    for (size_t i = 1; i < plan.cell_count; i++)
+        CU_ASSERT(plan.candidate[plan.cell[i].best[RT_COST_HOURS][0]].time_us <=
+                  plan.candidate[plan.cell[i - 1].best[RT_COST_HOURS][0]].time_us);
+    rt_training_plan_release(&plan);
+}
+
+static void test_refusals(void)
+{
+    struct rt_training_request request;
+    struct rt_training_plan plan;
+    ask("H100,memory_gib=3", &request);
+    request.gpus_count = 1;
+    request.gpus[0] = 1;
+    RT_ASSERT_FAILS(rt_training_plan_make(&request, NULL, &plan), RT_EUSAGE, "what would fit: gpus");
+    rt_training_plan_release(&plan);
+    ask("H100", &request);
+    request.axis[RT_AXIS_TP] = (struct rt_training_values){{3}, 1};
+    RT_ASSERT_FAILS(rt_training_plan_make(&request, NULL, &plan), RT_EUSAGE, "tp 3: divides none");
+    rt_training_plan_release(&plan);
+}
+
+RT_TESTS(RT_TEST(test_bounds_change_no_answer), RT_TEST(test_nothing_beats_its_bound),
+         RT_TEST(test_as_predict), RT_TEST(test_threads), RT_TEST(test_costs), RT_TEST(test_more_gpus),
+         RT_TEST(test_refusals))
