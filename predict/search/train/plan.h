@@ -8,7 +8,7 @@
  * again (rt_settled_step.graph), and from nothing else, so its kernels are forecast once and serve all
  * pipeline and data-parallel degrees, shards and numbers of microbatches.
  *
- * The bound on a step's time (bounds.c). A stage's kernels follow one another, so a stage of a pipeline is
+ * The bound on a step's time (shapes.c). A stage's kernels follow one another, so a stage of a pipeline is
  * busy for every microbatch, and the last one begins when the first microbatch has passed the others and ends
  * before its gradients have passed back: with t the time of all stages for one microbatch, t_last of the last
  * one, m microbatches and v pieces of a stage
