@@ -146,12 +146,16 @@ static const struct rt_sample_table table = {.op = "op_name",
 
 static void read_csv(struct rt_import_file *file)
 {
+    static const char *const runs[] = {"silicon_ttft_ms", "silicon_tpot_ms", NULL};
     struct rt_csv *csv = rt_import_file_csv(file);
     if (csv == NULL)
         return;
     if (rt_csv_has(csv, (const char *const[]){table.op, table.device, table.latency, NULL})) {
         int framework = rt_csv_find(csv, "framework");
         rt_import_samples(file, csv, &table, &framework);
+    } else if (rt_csv_has(csv, runs)) {
+        rt_import_file_is(
+            file, "runs of servers (scripts/corpora/aiconfigurator_serving.py makes workloads of them)");
     } else {
         rt_fail(RT_EFORMAT,
                 "%s:1: has not the columns of a table of AIConfigurator (op_name, device, latency)",
@@ -163,12 +167,20 @@ static void read_csv(struct rt_import_file *file)
 
 static void read_file(struct rt_import_file *file)
 {
-    if (rt_import_ends_with(file->path, ".csv"))
+    if (rt_import_ends_with(file->path, ".csv")) {
         read_csv(file);
-    else if (rt_import_ends_with(file->path, ".yaml") || rt_import_ends_with(file->path, ".yml"))
+    } else if (rt_import_ends_with(file->path, ".parquet")) {
+        rt_fail(RT_EFORMAT,
+                "%s:1: is Parquet, as a clone of the repository has it; make CSV files of the clone with "
+                "`scripts/corpora/aiconfigurator_clone.py CLONE -o FOLDER` (pyarrow reads them) and import "
+                "FOLDER",
+                file->path);
+        rt_import_file_skip(file);
+    } else if (rt_import_ends_with(file->path, ".yaml") || rt_import_ends_with(file->path, ".yml")) {
         rt_import_file_is(file, "system descriptions (the catalogue has their numbers)");
-    else
-        rt_import_file_is(file, "other files (not .csv or .yaml)");
+    } else {
+        rt_import_file_is(file, "other files (not .csv, .parquet or .yaml)");
+    }
 }
 
 static int import(const char *path, const struct rt_import_options *options, struct rt_dataset *out,

@@ -146,7 +146,14 @@ struct rt_settled_step {
     uint64_t assumed; /* 1 << enum rt_step_field: what nobody said */
 };
 
-/* Readers of texts (base/options.h): "720x1280", height and width, or one side; a dtype; a dtype or "none". */
+/* The mode (enum rt_step_kind) that a word stands for, case aside: "decode", "prefill" (inference), "train";
+ * -1: none. rt_step_mode_suggest() lists the modes' own names for the completion of a command line. */
+int rt_step_mode_find(const char *text);
+void rt_step_mode_suggest(struct rt_text *list);
+
+/* Readers of texts (base/options.h): a mode; "720x1280", height and width, or one side; a dtype; a dtype or
+ * "none". */
+int rt_read_mode(const char *option, const char *text, void *value);  /* of an int */
 int rt_read_image(const char *option, const char *text, void *value); /* of image and image_width, two int64_t */
 int rt_read_dtype(const char *option, const char *text, void *value);         /* of an int */
 int rt_read_dtype_or_none(const char *option, const char *text, void *value); /* of an int */

@@ -31,6 +31,43 @@ int rt_read_dtype(const char *option, const char *text, void *value)
     return status;
 }
 
+/* Words that people and other programs have for the modes. */
+static const struct {
+    const char *word;
+    enum rt_step_kind mode;
+} mode_words[] = {
+    {"prefill", RT_STEP_PREFILL}, {"context", RT_STEP_PREFILL},   {"forward", RT_STEP_PREFILL},
+    {"eval", RT_STEP_PREFILL},    {"infer", RT_STEP_PREFILL},     {"encode", RT_STEP_PREFILL},
+    {"decoding", RT_STEP_DECODE}, {"generation", RT_STEP_DECODE}, {"generate", RT_STEP_DECODE},
+    {"train", RT_STEP_TRAINING},  {"finetune", RT_STEP_TRAINING}, {"fine-tuning", RT_STEP_TRAINING},
+};
+
+int rt_step_mode_find(const char *text)
+{
+    for (int m = 0; m < RT_STEP_COUNT; m++)
+        if (rt_name_equal(rt_steps[m], text))
+            return m;
+    for (size_t i = 0; i < RT_COUNT(mode_words); i++)
+        if (rt_name_equal(mode_words[i].word, text))
+            return (int)mode_words[i].mode;
+    return -1;
+}
+
+int rt_read_mode(const char *option, const char *text, void *value)
+{
+    int mode = rt_step_mode_find(text);
+    if (mode < 0)
+        return rt_argument_choice(option, text, rt_steps, RT_STEP_COUNT, value);
+    *(int *)value = mode;
+    return RT_OK;
+}
+
+void rt_step_mode_suggest(struct rt_text *list)
+{
+    for (int m = 0; m < RT_STEP_COUNT; m++)
+        rt_text_add(list, "%s\n", rt_steps[m]);
+}
+
 int rt_read_image(const char *option, const char *text, void *value)
 {
     int64_t side[2] = {0, 0};
@@ -76,7 +113,7 @@ static int read_bool(const char *field, const char *text, void *value)
 #define BOOL(member) RT_OWN(struct rt_step, member, read_bool)
 #define TEXT(member) RT_TEXT(struct rt_step, member)
 static const struct rt_option_value rows[RT_STEP_FIELDS] = {
-    [RT_STEP_MODE] = CHOICE(mode, rt_steps),
+    [RT_STEP_MODE] = RT_OWN(struct rt_step, mode, rt_read_mode),
     [RT_STEP_BATCH] = COUNT(batch),
     [RT_STEP_SEQ] = COUNT(sequence),
     [RT_STEP_IMAGE] = RT_OWN(struct rt_step, image, rt_read_image),

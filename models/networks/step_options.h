@@ -18,8 +18,8 @@
 
 /* Rows for `member`, a struct rt_step of struct `type`. */
 #define RT_STEP_OPTIONS(type, member)                                                                        \
-    {"mode", 0, "MODE", RT_CHOICE(type, member.mode, rt_steps),                                              \
-     "inference, training or decode: one token a sequence (default inference)"},                             \
+    {"mode", 0, "MODE", RT_OWN(type, member.mode, rt_read_mode, .suggests = rt_step_mode_suggest),           \
+     "inference (or prefill), training, or decode: one token a sequence (default inference)"},               \
         {"dtype", 0, "NAME", RT_OWN(type, member.dtype, rt_read_dtype, .suggests = rt_dtype_suggest),        \
          "Element type of weights and activations: fp32, tf32, fp16, bf16, fp64 (PyTorch's float16 and "     \
          "bfloat16, too), or a narrow one of the products, as --quant (default: the checkpoint's; of a "     \

@@ -164,7 +164,10 @@ static int read_step(struct reading *r, struct rt_step *step)
     const char *dtypes[RT_DTYPE_COUNT];
     for (int d = 0; d < RT_DTYPE_COUNT; d++)
         dtypes[d] = rt_dtypes[d].name;
-    int status = read_choice(r, MODE, rt_steps, RT_STEP_COUNT, &step->mode);
+    int status = RT_OK;
+    step->mode = r->cell[MODE] != NULL ? rt_step_mode_find(r->cell[MODE]->text) : RT_NOT_GIVEN;
+    if (step->mode < 0)
+        status = read_choice(r, MODE, rt_steps, RT_STEP_COUNT, &step->mode);
     if (status == RT_OK)
         status = read_choice(r, OPTIMIZER, rt_optimizers, RT_OPTIMIZER_COUNT, &step->optimizer);
     if (status == RT_OK)

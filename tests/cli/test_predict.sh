@@ -141,6 +141,12 @@ END
 succeeds "is bound by memory" python3 decode.py
 same() { predict -p p.h5 --gpu H100 -m bert-large >a && predict -p p.h5 --gpu H100 -m bert-large >b && cmp a b; }
 succeeds "the same command prints the same bytes" same
+same_mode() {
+    for words in "inference prefill" "decode generation" "training train"; do
+        predict -p roofline --gpu H100 -m gpt2 --mode "${words% *}" >a && predict -p roofline --gpu H100 -m gpt2 --mode "${words#* }" >b && cmp a b || return 1
+    done
+}
+succeeds "modes by the words that people have for them" same_mode
 
 # --- sweeps
 succeeds "GPUs and batches make a table" predict -p p.h5 --gpu H100 --gpu A100-PCIE-40GB -m bert-base --batch 1,2,4 --seq 128,256 --json
@@ -404,7 +410,7 @@ refuses "a batch that does not divide" 2 "--batch 3: cannot be divided" predict 
 refuses "tensor parallelism that does not divide the heads" 2 "--tp 3" predict -p roofline --gpu H100 -m gpt2-large --tp 3
 refuses "more stages than layers" 2 "--pp 37: the model has 36 layers" predict -p roofline --gpu H100 -m gpt2-large --pp 37
 refuses "an override of no field" 2 "fields are sms, cores_per_sm, clock_mhz" predict -p roofline --gpu H100,foo=1 -m gpt2-large
-refuses "no such mode" 2 "--mode infer: choose inference, decode or training" predict -p roofline --gpu H100 -m gpt2-large --mode infer
+refuses "no such mode" 2 "--mode guess: choose inference, decode or training" predict -p roofline --gpu H100 -m gpt2-large --mode guess
 refuses "context without decode" 2 "--context is for --mode decode" predict -p roofline --gpu H100 -m gpt2-large --context 5
 refuses "an operand" 2 "name a GPU with --gpu and a model with --model" predict -p roofline --gpu H100 gpt2-large
 printf '{"model_type": "gpt2",\n "n_embd": }' >broken.json

@@ -182,6 +182,12 @@ static void test_aiconfigurator_refusals(void)
         const char *path = rt_test_write("table.csv", cases[i].text);
         RT_ASSERT_FAILS(import("aiconfigurator", path, 1, false), RT_EFORMAT, cases[i].words);
     }
+    RT_ASSERT_FAILS(import("aiconfigurator", rt_test_write("gemm_perf.parquet", "PAR1"), 1, false),
+                    RT_EFORMAT, "is Parquet, as a clone of the repository has it; make CSV files");
+    RT_ASSERT_FAILS(import("aiconfigurator",
+                           rt_test_write("table.csv", "id,silicon_ttft_ms,silicon_tpot_ms\na,1,2\n"), 1,
+                           false),
+                    RT_EFORMAT, "no file in it has the columns of a measurement");
     release();
 }
 
@@ -195,7 +201,7 @@ static void test_real_aiconfigurator(void)
     CU_ASSERT_EQUAL(imported.sample_count, 857184);
     CU_ASSERT_EQUAL(report.total.duplicates, 2);
     CU_ASSERT_EQUAL(report.total.refused, 0);
-    CU_ASSERT_TRUE(report.skipped.count <= 1); /* silicon_sample.csv: whole models, no table of kernels */
+    CU_ASSERT_EQUAL(report.skipped.count, 0);
     release();
 }
 
