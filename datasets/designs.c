@@ -39,6 +39,11 @@
  *   payload   GB/s of an NVLink as NCCL counts them (SM60_NVLINK_BW ... in its src/graph/topo.h: 18, 20, 20, 12, 20.6,
  *             40.1) over those of the data sheet (20, 25, 25, 14.06, 25, 50)
  *   add       NVLink SHARP: since Hopper
+ *   nic       a network card of 400 Gb/s a GPU in DGX H100, DGX B200 and GB200 NVL72 (ConnectX-7) and on AMD's MI300X
+ *             and MI355X platforms, of 800 in DGX B300 and GB300 NVL72 (ConnectX-8), of 200 in DGX A100 and, a board,
+ *             Frontier's MI250X (vendors' data sheets); four of 100 for the eight GPUs of DGX-1 (P100, V100), taken over
+ *             for what is older; since Ada 200 a GPU in servers of boards with GDDR (NVIDIA's reference 2-8-5-200), half
+ *             of it before. Clouds sell less: A100s with 6.25 to 25 GB/s
  *   share     CUDA driver API, cuDevSmResourceSplitByCount: 1 since compute capability 6, pairs since 7, from 4 on
  *             since 8, eights since 9
  *   blas      PyTorch's aten/src/ATen/cuda/CublasHandlePool.cpp, parseChosenWorkspaceSize: :4096:2:16:8, since Hopper
@@ -53,29 +58,29 @@
 #define OLD_BLAS (2 * 4096 + 8 * 16)
 #define NEW_BLAS (8 * 4096)
 static const struct rt_design designs[] = {
-    /*                          generation      year node lanes issue threads parts memory         pJ   matrix units        energy gap payload add  share  blas      rates: fp16  bf16  tf32  fp16  bf16  fp8   fp4   int8 */
-    {"5.2", "Maxwell",         "Maxwell",       2014, 28, 128,    1, 2048, 1, RT_MEMORY_GDDR,      12,  RT_MATRIX_NONE,          1,      0, 0.8,   false, 1, 1, OLD_BLAS, UNKNOWN_RATES},
-    {"6.0", "Pascal",          "Pascal",        2016, 16,  64,    1, 2048, 1, RT_MEMORY_HBM_OTHER, 3.9, RT_MATRIX_NONE,          1,      0, 0.9,   false, 1, 1, OLD_BLAS, {256, NO,  NO,   NO,   NO,   NO,   NO,   NO}},
-    {"6.1", "Pascal",          "Pascal",        2016, 16, 128,    1, 2048, 1, RT_MEMORY_GDDR,      12,  RT_MATRIX_NONE,          1,      0, 0.9,   false, 1, 1, OLD_BLAS, {4,   NO,  NO,   NO,   NO,   NO,   NO,   NO}},
-    {"7.0", "Volta",           "Volta, Turing", 2017, 12,  64,    1, 2048, 1, RT_MEMORY_HBM,       3.9, RT_MATRIX_WARP,          1,      0, 0.8,   false, 2, 2, OLD_BLAS, {256, NO,  NO,   1024, NO,   NO,   NO,   NO}},
-    {"7.5", "Turing",          "Volta, Turing", 2017, 12,  64,    1, 1024, 1, RT_MEMORY_GDDR,      7.5, RT_MATRIX_WARP,          1,      0, 0.8,   false, 2, 2, OLD_BLAS, {256, NO,  NO,   1024, NO,   NO,   NO,   2048}},
-    {"8.0", "Ampere",          "Ampere",        2020,  7,  64,    1, 2048, 2, RT_MEMORY_HBM,       3.9, RT_MATRIX_WARP,          1,      0, 0.8,   false, 2, 4, OLD_BLAS, {512, 256, 1024, 2048, 2048, NO,   NO,   4096}},
-    {"8.6", "Ampere",          "Ampere",        2020,  8, 128, 0.75, 1536, 1, RT_MEMORY_GDDR,      7.5, RT_MATRIX_WARP,          1,      0, 0.853, false, 2, 4, OLD_BLAS, {256, 256, 512,  1024, 1024, NO,   NO,   2048}},
-    {"8.9", "Ada Lovelace",    "Ada, Hopper",   2022,  5, 128, 0.75, 1536, 1, RT_MEMORY_GDDR,      7.5, RT_MATRIX_WARP,          1,      0, 0.853, false, 2, 4, OLD_BLAS, {256, 256, 512,  1024, 1024, 2048, NO,   2048}},
-    {"9.0", "Hopper",          "Ada, Hopper",   2022,  5, 128, 0.86, 2048, 2, RT_MEMORY_HBM,       3.9, RT_MATRIX_WARP_GROUP,    1,      0, 0.824, true,  8, 8, NEW_BLAS, {512, 512, 2048, 4096, 4096, 8192, NO,   8192}},
-    {"10.0", "Blackwell",       "Blackwell",     2024,  5, 128,    1, 2048, 2, RT_MEMORY_HBM,       3.9, RT_MATRIX_TENSOR_MEMORY, 1,      0, 0.802, true,  8, 8, NEW_BLAS, {256, NO,  4096, 8192, 8192, 16384, 32768, 16384}},
-    {"10.3", "Blackwell Ultra", "Blackwell",     2024,  5, 128,    1, 2048, 2, RT_MEMORY_HBM,       3.9, RT_MATRIX_TENSOR_MEMORY, 1,      0, 0.802, true,  8, 8, NEW_BLAS, {NO,  NO,  4096, 8192, 8192, 16384, 49152, NO}},
-    {"12.0", "Blackwell",       "Blackwell",     2024,  5, 128, 0.75, 1536, 1, RT_MEMORY_GDDR,      5,   RT_MATRIX_WARP,          1,      0, 0.802, true,  8, 8, NEW_BLAS, {256, 256, 512,  1024, 1024, 2048, 4096, 2048}},
-    {"gfx900", "Vega",            "Vega",          2017, 14,  64,    1, 2560, 1, RT_MEMORY_HBM_OTHER, 3.9, RT_MATRIX_NONE,          1,     10, 0.8,   false, 1, 1, OLD_BLAS, UNKNOWN_RATES},
-    {"gfx906", "Vega",            "Vega",          2017,  7,  64,    1, 2560, 1, RT_MEMORY_HBM_OTHER, 3.9, RT_MATRIX_NONE,          1,     10, 0.8,   false, 1, 1, OLD_BLAS, UNKNOWN_RATES},
-    {"gfx908", "CDNA",            "CDNA",          2020,  7,  64,    1, 2560, 1, RT_MEMORY_HBM_OTHER, 3.9, RT_MATRIX_AMD,           2.64,  10, 0.8,   false, 1, 1, OLD_BLAS, UNKNOWN_RATES},
-    {"gfx90a", "CDNA2",           "CDNA 2",        2021,  6,  64,    1, 2048, 1, RT_MEMORY_HBM_OTHER, 3.9, RT_MATRIX_AMD,           2.64,  10, 0.8,   false, 1, 1, OLD_BLAS, UNKNOWN_RATES},
-    {"gfx942", "CDNA3",           "CDNA 3",        2023,  5,  64,    1, 2048, 1, RT_MEMORY_HBM_OTHER, 3.9, RT_MATRIX_AMD,           2.64,  10, 0.8,   false, 1, 1, OLD_BLAS, UNKNOWN_RATES},
-    {"gfx950", "CDNA4",           "CDNA 4",        2025,  3,  64,    1, 2048, 1, RT_MEMORY_HBM_OTHER, 3.9, RT_MATRIX_AMD,           2.64,  10, 0.8,   false, 1, 1, OLD_BLAS, UNKNOWN_RATES},
+    /*                          generation      year node lanes issue threads parts memory         pJ   matrix units        energy gap payload add    nic   share blas      rates: fp16  bf16  tf32  fp16  bf16  fp8   fp4   int8 */
+    {"5.2", "Maxwell",         "Maxwell",       2014, 28, 128,    1, 2048, 1, RT_MEMORY_GDDR,      12,  RT_MATRIX_NONE,          1,      0, 0.8,   false, 6.25, 1, 1, OLD_BLAS, UNKNOWN_RATES},
+    {"6.0", "Pascal",          "Pascal",        2016, 16,  64,    1, 2048, 1, RT_MEMORY_HBM_OTHER, 3.9, RT_MATRIX_NONE,          1,      0, 0.9,   false, 6.25, 1, 1, OLD_BLAS, {256, NO,  NO,   NO,   NO,   NO,   NO,   NO}},
+    {"6.1", "Pascal",          "Pascal",        2016, 16, 128,    1, 2048, 1, RT_MEMORY_GDDR,      12,  RT_MATRIX_NONE,          1,      0, 0.9,   false, 6.25, 1, 1, OLD_BLAS, {4,   NO,  NO,   NO,   NO,   NO,   NO,   NO}},
+    {"7.0", "Volta",           "Volta, Turing", 2017, 12,  64,    1, 2048, 1, RT_MEMORY_HBM,       3.9, RT_MATRIX_WARP,          1,      0, 0.8,   false, 6.25, 2, 2, OLD_BLAS, {256, NO,  NO,   1024, NO,   NO,   NO,   NO}},
+    {"7.5", "Turing",          "Volta, Turing", 2017, 12,  64,    1, 1024, 1, RT_MEMORY_GDDR,      7.5, RT_MATRIX_WARP,          1,      0, 0.8,   false, 6.25, 2, 2, OLD_BLAS, {256, NO,  NO,   1024, NO,   NO,   NO,   2048}},
+    {"8.0", "Ampere",          "Ampere",        2020,  7,  64,    1, 2048, 2, RT_MEMORY_HBM,       3.9, RT_MATRIX_WARP,          1,      0, 0.8,   false, 25,   2, 4, OLD_BLAS, {512, 256, 1024, 2048, 2048, NO,   NO,   4096}},
+    {"8.6", "Ampere",          "Ampere",        2020,  8, 128, 0.75, 1536, 1, RT_MEMORY_GDDR,      7.5, RT_MATRIX_WARP,          1,      0, 0.853, false, 12.5, 2, 4, OLD_BLAS, {256, 256, 512,  1024, 1024, NO,   NO,   2048}},
+    {"8.9", "Ada Lovelace",    "Ada, Hopper",   2022,  5, 128, 0.75, 1536, 1, RT_MEMORY_GDDR,      7.5, RT_MATRIX_WARP,          1,      0, 0.853, false, 25,   2, 4, OLD_BLAS, {256, 256, 512,  1024, 1024, 2048, NO,   2048}},
+    {"9.0", "Hopper",          "Ada, Hopper",   2022,  5, 128, 0.86, 2048, 2, RT_MEMORY_HBM,       3.9, RT_MATRIX_WARP_GROUP,    1,      0, 0.824, true,  50,   8, 8, NEW_BLAS, {512, 512, 2048, 4096, 4096, 8192, NO,   8192}},
+    {"10.0", "Blackwell",       "Blackwell",     2024,  5, 128,    1, 2048, 2, RT_MEMORY_HBM,       3.9, RT_MATRIX_TENSOR_MEMORY, 1,      0, 0.802, true,  50,   8, 8, NEW_BLAS, {256, NO,  4096, 8192, 8192, 16384, 32768, 16384}},
+    {"10.3", "Blackwell Ultra", "Blackwell",     2024,  5, 128,    1, 2048, 2, RT_MEMORY_HBM,       3.9, RT_MATRIX_TENSOR_MEMORY, 1,      0, 0.802, true,  100,  8, 8, NEW_BLAS, {NO,  NO,  4096, 8192, 8192, 16384, 49152, NO}},
+    {"12.0", "Blackwell",       "Blackwell",     2024,  5, 128, 0.75, 1536, 1, RT_MEMORY_GDDR,      5,   RT_MATRIX_WARP,          1,      0, 0.802, true,  25,   8, 8, NEW_BLAS, {256, 256, 512,  1024, 1024, 2048, 4096, 2048}},
+    {"gfx900", "Vega",            "Vega",          2017, 14,  64,    1, 2560, 1, RT_MEMORY_HBM_OTHER, 3.9, RT_MATRIX_NONE,          1,     10, 0.8,   false, 12.5, 1, 1, OLD_BLAS, UNKNOWN_RATES},
+    {"gfx906", "Vega",            "Vega",          2017,  7,  64,    1, 2560, 1, RT_MEMORY_HBM_OTHER, 3.9, RT_MATRIX_NONE,          1,     10, 0.8,   false, 12.5, 1, 1, OLD_BLAS, UNKNOWN_RATES},
+    {"gfx908", "CDNA",            "CDNA",          2020,  7,  64,    1, 2560, 1, RT_MEMORY_HBM_OTHER, 3.9, RT_MATRIX_AMD,           2.64,  10, 0.8,   false, 25,   1, 1, OLD_BLAS, UNKNOWN_RATES},
+    {"gfx90a", "CDNA2",           "CDNA 2",        2021,  6,  64,    1, 2048, 1, RT_MEMORY_HBM_OTHER, 3.9, RT_MATRIX_AMD,           2.64,  10, 0.8,   false, 25,   1, 1, OLD_BLAS, UNKNOWN_RATES},
+    {"gfx942", "CDNA3",           "CDNA 3",        2023,  5,  64,    1, 2048, 1, RT_MEMORY_HBM_OTHER, 3.9, RT_MATRIX_AMD,           2.64,  10, 0.8,   false, 50,   1, 1, OLD_BLAS, UNKNOWN_RATES},
+    {"gfx950", "CDNA4",           "CDNA 4",        2025,  3,  64,    1, 2048, 1, RT_MEMORY_HBM_OTHER, 3.9, RT_MATRIX_AMD,           2.64,  10, 0.8,   false, 50,   1, 1, OLD_BLAS, UNKNOWN_RATES},
 };
 /* 128 lanes: as most since Ampere's GA102. */
 static const struct rt_design unknown =
-    {"", "",                    "",              0,     0, 128,    1, 2048, 1, RT_MEMORY_KINDS,     7.5, RT_MATRIX_NONE,          1,      0, 0.8,   false, 1, 1, OLD_BLAS, UNKNOWN_RATES};
+    {"", "",                    "",              0,     0, 128,    1, 2048, 1, RT_MEMORY_KINDS,     7.5, RT_MATRIX_NONE,          1,      0, 0.8,   false, 12.5, 1, 1, OLD_BLAS, UNKNOWN_RATES};
 /* clang-format on */
 
 const char *const rt_memory_kinds[RT_MEMORY_KINDS] = {"gddr", "hbm", "hbm_other"};

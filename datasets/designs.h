@@ -55,6 +55,7 @@ struct rt_design {
     double gap_us;                  /* from a kernel to the next in its queue, beside what NVIDIA's take */
     double link_payload;            /* what its GPU links carry over what the data sheet says of them */
     bool switches_add;              /* NVLink switches add up for it (NVLink SHARP) */
+    double nic_gbs;                 /* that servers of it send to others for each GPU, one direction, GB/s */
     double share_step, share_least; /* multiprocessors that green contexts come in, and the least of them */
     double blas_workspace_kib;      /* that PyTorch gives cuBLAS */
     struct rt_design_rates rates;   /* in a cycle */

@@ -415,6 +415,7 @@ static bool differs(const struct rt_device *a, const struct rt_device *b, double
         bool kernels = offset != offsetof(struct rt_device, memory_gib) &&
                        offset != offsetof(struct rt_device, link_gbs) &&
                        offset != offsetof(struct rt_device, link_peers) &&
+                       offset != offsetof(struct rt_device, node_gpus) &&
                        offset != offsetof(struct rt_device, bridge_gbs) &&
                        offset != offsetof(struct rt_device, host_link_gbs);
         if (kernels && fabs(x - y) > share * fmax(fabs(x), fabs(y))) /* false where one is NaN */

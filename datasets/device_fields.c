@@ -50,6 +50,8 @@ const struct rt_device_field rt_device_fields[] = {
      true, false},
     {"idle_w", offsetof(struct rt_device, idle_w), "W", "board power between kernels, clocks up", 0.1, 1e5,
      false, false, true, false},
+    {"node_gpus", offsetof(struct rt_device, node_gpus), "1",
+     "GPUs that one NVLink domain joins; missing: the eight of a server", 1, 1e5, false, false, true, false},
     QUIRK(ecc_inline, "1: ECC's check bits take part of the memory and its bandwidth; 0: no"),
     QUIRK(boost_typical, "1: boards exceed clock_mhz where their power allows; 0: no"),
 };
@@ -179,6 +181,12 @@ struct rt_link rt_device_link(const struct rt_device *device)
 double rt_link_gbs(const struct rt_link *link, int64_t peers)
 {
     return link->gbs * fmin(link->peers, fmax(1, (double)peers));
+}
+
+int64_t rt_device_node_gpus(const struct rt_device *device)
+{
+    const int64_t most_servers = 8;
+    return device->node_gpus >= 1 ? (int64_t)device->node_gpus : most_servers;
 }
 
 enum rt_fabric rt_device_fabric(const struct rt_device *device)

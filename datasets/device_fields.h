@@ -36,6 +36,7 @@ struct rt_device {
     /* To the host, one direction: PCIe, or NVLink-C2C. NaN: as link_gbs where that is PCIe. */
     double host_link_gbs;
     double idle_w; /* board between kernels of a job, clocks up */
+    double node_gpus; /* GPUs that NVLink joins in one domain; NaN: the eight of a server (rt_node_gpus) */
     /* Quirks, 1: yes, 0: no. Its memory carries the check bits of error correction (ECC) in its own bandwidth
      * and capacity; NaN: as boards with GDDR do unless that is switched off. */
     double ecc_inline;
@@ -125,6 +126,9 @@ struct rt_link {
 struct rt_link rt_device_link(const struct rt_device *device);
 /* What a GPU sends in one direction, in GB/s, while it exchanges with `peers` others. */
 double rt_link_gbs(const struct rt_link *link, int64_t peers);
+
+/* GPUs of a server of the device's: of its NVLink domain (`node_gpus`), else the eight of most servers. */
+int64_t rt_device_node_gpus(const struct rt_device *device);
 
 /* The fabric that a description stands for: a mesh where `link_peers` says so; a switch where the link is
  * faster than PCIe 5.0 with 16 lanes (64 GB/s); PCIe otherwise. */

@@ -9,8 +9,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Places of the dims of every collective: GPUs, elements, fabric, library. */
-enum { RT_DIM_GPUS, RT_DIM_ELEMENTS, RT_DIM_FABRIC, RT_DIM_LIBRARY };
+/* Places of the dims of every collective: GPUs, elements, fabric, library; GPUs of them in each server (less
+ * than 1, or all: they are in one), what joins servers, and what each GPU sends to other servers in 10^6
+ * bytes/s (less than 1: as its design's servers do). */
+enum {
+    RT_DIM_GPUS,
+    RT_DIM_ELEMENTS,
+    RT_DIM_FABRIC,
+    RT_DIM_LIBRARY,
+    RT_DIM_PER_NODE,
+    RT_DIM_NETWORK,
+    RT_DIM_NETWORK_MBS
+};
 
 enum rt_fabric {
     RT_FABRIC_OWN,       /* what the device's description says: rt_device_fabric */
@@ -51,8 +61,8 @@ extern const char *const rt_networks[RT_NETWORK_COUNT];
 
 /* Servers beside each other. */
 struct rt_cluster {
-    int64_t node_gpus;       /* GPUs of a server, or of one NVLink domain over several; 0: all are in one */
-    double node_gbs;         /* that each GPU sends to other servers, one direction, GB/s; NaN: not known */
+    int64_t node_gpus; /* GPUs of a server, or of one NVLink domain over several; 0: as the device's */
+    double node_gbs;   /* that each GPU sends to other servers, one direction, GB/s; NaN: as its design's */
     enum rt_network network; /* that carries it */
     double oversubscription; /* how much less the network's core carries than its servers send; 0: 1 */
 };

@@ -386,9 +386,9 @@ static double moe_bytes(const int64_t *dim, double width)
     return moe_kept(dim, width) + moe_token_bytes(dim, width);
 }
 
-/* ---- collectives: gpus, elements, fabric, library ---- */
+/* ---- collectives: gpus, elements, fabric, library, per_node, network, network_mbs ---- */
 
-enum { FABRIC = RT_DIM_FABRIC, LIBRARY = RT_DIM_LIBRARY };
+enum { FABRIC = RT_DIM_FABRIC, LIBRARY = RT_DIM_LIBRARY, NETWORK = RT_DIM_NETWORK };
 
 /* What each GPU must send over its links in a ring (Thakur 2005): (p-1)/p of the message, all-reduce twice
  * that. */
@@ -408,6 +408,7 @@ static const char *collective_wrong(const int64_t *dim)
 {
     return dim[FABRIC] >= RT_FABRIC_COUNT     ? "there is no fabric of that number (datasets/fabric.h)"
            : dim[LIBRARY] >= RT_LIBRARY_COUNT ? "there is no library of that number (datasets/fabric.h)"
+           : dim[NETWORK] >= RT_NETWORK_COUNT ? "there is no network of that number (datasets/fabric.h)"
                                               : NULL;
 }
 static double no_flops(const int64_t *dim)
@@ -454,7 +455,7 @@ static double no_bytes(const int64_t *dim, double width)
 #define DELTA     {"batch", "tokens", "k_heads", "k_dim", "v_heads", "v_dim", "gates"}
 #define STATES    {"batch", "tokens", "heads", "head_dim", "groups", "state", "chunk"}
 #define MOE       {"tokens", "hidden", "inter", "topk", "experts", "tp", "ep", "skew", "ungated"}
-#define RING      {"gpus", "elements", "fabric", "library"}
+#define RING      {"gpus", "elements", "fabric", "library", "per_node", "network", "network_mbs"}
 #define MATMUL    {"batch", "m", "n", "k"}
 #define IMAGE     "batch", "channels", "height", "width"
 #define CONV      {"batch", "in_channels", "out_channels", "height", "width", "kernel_h", "kernel_w", "stride", \
@@ -615,8 +616,9 @@ enum rt_kept rt_op_keeps(enum rt_op_id op)
 
 bool rt_op_may_lack(enum rt_op_id op, int d)
 {
-    static const char *const late[] = {"kv_bits",   "skew",          "fabric", "library", "stride_w",
-                                       "padding_w", "channels_last", "ceil",   "ungated"};
+    static const char *const late[] = {"kv_bits",  "skew",      "fabric",        "library",
+                                       "stride_w", "padding_w", "channels_last", "ceil",
+                                       "ungated",  "per_node",  "network",       "network_mbs"};
     for (size_t i = 0; i < RT_COUNT(late); i++)
         if (strcmp(rt_ops[op].dims[d], late[i]) == 0)
             return true;

@@ -162,16 +162,16 @@ int64_t rt_conv_padding_w(const int64_t *dim);
 void rt_conv_outputs(const int64_t *dim, double *height, double *width);
 /* Share of its FLOPs that transforms leave, 0..1. */
 double rt_conv_least_share(const int64_t *dim);
-/* The first of them, which a model's graph gives: all but a collective's fabric and library, which are set
- * where a step is forecast. */
+/* The first of them, which a model's graph gives: all but what joins a collective's GPUs and whose kernels
+ * run it, which are set where a step is forecast. */
 int rt_op_graph_dims(enum rt_op_id op);
 enum rt_kept rt_op_keeps(enum rt_op_id op); /* as its family; nothing of a linear elementwise op */
 
-/* May dim `d` be missing (-1)? kv_bits of attention, skew and ungated of moe, fabric and library of
+/* May dim `d` be missing (-1)? kv_bits of attention, skew and ungated of moe, all but gpus and elements of
  * collectives, channels_last of convolutions and ceil of pooling may, as datasets that are older than these
  * dims lack them; -1 means 0 there (keys and values as wide as the queries; even routing, gated experts; the
- * device's own links; NCCL; channels first; output sizes rounded down). So may stride_w and padding_w: -1
- * means as stride and padding.
+ * device's own links; NCCL; one server; channels first; output sizes rounded down). So may stride_w and
+ * padding_w: -1 means as stride and padding.
  */
 bool rt_op_may_lack(enum rt_op_id op, int d);
 

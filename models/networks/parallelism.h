@@ -41,10 +41,13 @@ extern const char *const rt_shard_kinds[RT_SHARD_COUNT]; /* "none", "optimizer",
 /* Which GPUs a collective joins. */
 enum rt_gpu_group {
     RT_GROUP_TENSOR,
-    RT_GROUP_CONTEXT,
-    RT_GROUP_EXPERT,
-    RT_GROUP_DATA,
+    RT_GROUP_CONTEXT, /* context, and ulysses x ring */
+    RT_GROUP_EXPERT,  /* of training, within data x context */
+    RT_GROUP_DATA,    /* all that hold the same weights: data x context */
     RT_GROUP_PIPELINE,
+    RT_GROUP_SHARD,  /* of RT_GROUP_DATA its inner part, which shares out what `shard` says: `shard_gpus` */
+    RT_GROUP_COPIES, /* of RT_GROUP_DATA its outer part: those that hold the same share */
+    RT_GROUP_EXPERT_DATA, /* all that hold the same experts: data x context / expert */
     RT_GROUPS
 };
 
@@ -81,6 +84,17 @@ static inline int64_t rt_parallelism_sequence(const struct rt_parallelism *paral
 {
     return (parallel->ulysses > 1 ? parallel->ulysses : 1) * (parallel->ring > 1 ? parallel->ring : 1);
 }
+
+/* Members of a group, and how far apart neighbours are numbered: tensor 1, context and experts `tensor`, ...
+ */
+struct rt_group_places {
+    int64_t gpus, stride;
+};
+struct rt_group_places rt_parallelism_group(const struct rt_parallelism *parallel, enum rt_gpu_group group);
+
+/* How many of `gpus` that are `stride` apart lie in one server of `node_gpus`, at least 1. Where that is not
+ * whole, as many as fit: nobody lays a group across more servers than it needs. */
+int64_t rt_group_per_node(int64_t gpus, int64_t stride, int64_t node_gpus);
 
 /* GPUs of the whole step. */
 static inline int64_t rt_parallelism_gpus(const struct rt_parallelism *parallel)

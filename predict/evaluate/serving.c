@@ -368,7 +368,7 @@ static void judge_jobs(void *context, size_t member)
 static int by_cut(const void *a, const void *b, void *context)
 {
     const size_t degrees =
-        offsetof(struct rt_parallelism, schedule); /* whole numbers, nothing between them */
+        offsetof(struct rt_parallelism, sequence); /* whole numbers, nothing between them */
     const struct rt_serving_runs *runs = context;
     const struct rt_serving_run *x = &runs->run[*(const size_t *)a], *y = &runs->run[*(const size_t *)b];
     for (int t = RT_SERVING_DEVICE; t <= RT_SERVING_CACHE; t++) {

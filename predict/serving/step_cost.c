@@ -221,7 +221,8 @@ static int take_forecasts(struct builder *builder)
                      .pipeline = 1,
                      .microbatches = 1,
                      .link_gbs = asked->parallel.link_gbs,
-                     .fabric = asked->parallel.fabric},
+                     .fabric = asked->parallel.fabric,
+                     .cluster = asked->parallel.cluster},
         .fallback = asked->fallback,
         .host_us = 0,
         .level = asked->level,
@@ -251,7 +252,7 @@ static void add_sends(const struct builder *builder, enum kind kind, const struc
     for (int64_t i = 0; i < rt_cost_axis_points(&table->x); i++) {
         double bytes = rt_dtypes[collectives->dtype].bytes * (double)builder->model->hidden *
                        (double)rt_cost_axis_at(&table->x, i);
-        double us = rt_collective_us(collectives, RT_OP_SEND_RECEIVE, 2, bytes);
+        double us = rt_collective_us(collectives, RT_OP_SEND_RECEIVE, RT_GROUP_PIPELINE, bytes);
         rt_cost_table_cell(table, i, 0)->value[RT_SERVE_COLLECTIVES] += (double)(cost->pipeline - 1) * us;
     }
 }
@@ -393,11 +394,9 @@ static int fill_memory(struct builder *builder)
 static void fill_links(struct builder *builder)
 {
     struct rt_step_cost *cost = builder->cost;
-    struct rt_parallelism parallel = {.data = 1,
-                                      .pipeline = cost->pipeline,
-                                      .microbatches = 1,
-                                      .link_gbs = builder->options->parallel.link_gbs,
-                                      .fabric = builder->options->parallel.fabric};
+    struct rt_parallelism parallel = builder->options->parallel;
+    parallel.data = parallel.microbatches = 1;
+    parallel.pipeline = cost->pipeline;
     struct rt_collectives collectives;
     rt_collectives_init(&collectives, builder->predictor, builder->device, &builder->wanted[0].graph,
                         &parallel, 0);

@@ -1,6 +1,7 @@
 /* Collectives of a step. See collectives.h. */
 #include "predict/step/collectives.h"
 #include "base/status.h"
+#include "datasets/designs.h"
 #include "models/networks/graph.h"
 
 #include <math.h>
@@ -26,6 +27,20 @@ static void set_link(struct rt_collectives *collectives, double gbs)
             rt_device_fabric(device) == RT_FABRIC_PCIE ? RT_FABRIC_PCIE_PEER : RT_FABRIC_SWITCH;
 }
 
+struct rt_cluster rt_cluster_of(const struct rt_device *device, const struct rt_parallelism *parallel)
+{
+    struct rt_cluster cluster = parallel->cluster;
+    if (cluster.node_gpus < 1)
+        cluster.node_gpus = rt_device_node_gpus(device);
+    if (!(cluster.node_gbs > 0))
+        cluster.node_gbs = rt_design_of(device)->nic_gbs;
+    if (cluster.network == RT_NETWORK_OWN)
+        cluster.network = RT_NETWORK_INFINIBAND;
+    if (!(cluster.oversubscription >= 1))
+        cluster.oversubscription = 1;
+    return cluster;
+}
+
 void rt_collectives_init(struct rt_collectives *out, const struct rt_predictor *predictor,
                          const struct rt_device *device, const struct rt_graph *graph,
                          const struct rt_parallelism *parallel, double level)
@@ -35,7 +50,10 @@ void rt_collectives_init(struct rt_collectives *out, const struct rt_predictor *
                                    .fabric = parallel->fabric,
                                    .library = library_of(&graph->options),
                                    .dtype = graph->options.dtype,
-                                   .level = level};
+                                   .level = level,
+                                   .cluster = rt_cluster_of(device, parallel)};
+    for (int group = 0; group < RT_GROUPS; group++)
+        out->groups[group] = rt_parallelism_group(parallel, (enum rt_gpu_group)group);
     if (!isnan(parallel->link_gbs))
         set_link(out, parallel->link_gbs);
 }
@@ -80,13 +98,38 @@ static double half_of(const struct rt_collectives *collectives, const struct rt_
     return rt_predictor_interval(collectives->predictor, &collectives->device, query, collectives->level);
 }
 
+/* Of `gpus` of a group. A message goes on within a server only where no neighbours are in two. */
+static int64_t per_node(const struct rt_collectives *collectives, enum rt_op_id op, enum rt_gpu_group group,
+                        int64_t gpus)
+{
+    const struct rt_group_places *places = &collectives->groups[group];
+    bool sends = op == RT_OP_SEND_RECEIVE;
+    int64_t all = sends && places->gpus > gpus ? places->gpus : gpus,
+            near = rt_group_per_node(all, places->stride, collectives->cluster.node_gpus);
+    return near == all ? gpus : sends ? 1 : near;
+}
+
+static void set_links(const struct rt_collectives *collectives, enum rt_gpu_group group,
+                      enum rt_collective_library library, struct rt_call *call)
+{
+    const struct rt_cluster *cluster = &collectives->cluster;
+    call->dim[RT_DIM_FABRIC] = collectives->fabric;
+    call->dim[RT_DIM_LIBRARY] = library;
+    call->dim[RT_DIM_PER_NODE] =
+        per_node(collectives, (enum rt_op_id)call->op, group, call->dim[RT_DIM_GPUS]);
+    if (call->dim[RT_DIM_PER_NODE] == call->dim[RT_DIM_GPUS])
+        return;
+    call->dim[RT_DIM_NETWORK] = cluster->network;
+    call->dim[RT_DIM_NETWORK_MBS] =
+        (int64_t)fmax(1, round(1e3 * cluster->node_gbs / cluster->oversubscription));
+}
+
 void rt_collective_time_of(const struct rt_collectives *collectives, const struct rt_call *call,
-                           struct rt_collective_time *out)
+                           enum rt_gpu_group group, struct rt_collective_time *out)
 {
     struct rt_query query;
     rt_query_init(&query, call);
-    query.call.dim[RT_DIM_FABRIC] = collectives->fabric;
-    query.call.dim[RT_DIM_LIBRARY] = collectives->library;
+    set_links(collectives, group, collectives->library, &query.call);
     query.queued = true;
     out->time_us = time_us(collectives, &query);
     out->bound_us = rt_link_bound_us(&query.call, &collectives->device);
@@ -95,16 +138,15 @@ void rt_collective_time_of(const struct rt_collectives *collectives, const struc
         is_fitted(collectives, &query.call) ? rt_predictor_shared_error(collectives->predictor, &query) : 1;
 }
 
-double rt_collective_us(const struct rt_collectives *collectives, enum rt_op_id op, int64_t gpus,
+double rt_collective_us(const struct rt_collectives *collectives, enum rt_op_id op, enum rt_gpu_group group,
                         double bytes)
 {
     struct rt_query query;
     struct rt_call call;
     rt_call_init(&call, op, collectives->dtype);
-    call.dim[RT_DIM_GPUS] = gpus;
+    call.dim[RT_DIM_GPUS] = op == RT_OP_SEND_RECEIVE ? 2 : collectives->groups[group].gpus;
     call.dim[RT_DIM_ELEMENTS] = (int64_t)ceil(bytes / rt_dtypes[collectives->dtype].bytes);
-    call.dim[RT_DIM_FABRIC] = collectives->fabric;
-    call.dim[RT_DIM_LIBRARY] = RT_LIBRARY_NCCL;
+    set_links(collectives, group, RT_LIBRARY_NCCL, &call);
     rt_query_init(&query, &call);
     query.queued = true;
     return time_us(collectives, &query);

@@ -19,6 +19,8 @@ struct rt_collectives {
     enum rt_collective_library library;
     enum rt_dtype dtype; /* of gradients and of what a pipeline passes on */
     double level;        /* of intervals; 0: none */
+    struct rt_group_places groups[RT_GROUPS];
+    struct rt_cluster cluster; /* settled: nothing in it is missing */
 };
 
 /* A link given by its rate (--link-gbs) is what a GPU sends, whoever to: as through a switch, over PCIe where
@@ -27,7 +29,10 @@ void rt_collectives_init(struct rt_collectives *out, const struct rt_predictor *
                          const struct rt_device *device, const struct rt_graph *graph,
                          const struct rt_parallelism *parallel, double level);
 
-/* RT_EFORMAT where the bandwidth between `gpus` is unknown. */
+/* Servers of a step: what the parallelism says of them, the rest as the device's and its design's. */
+struct rt_cluster rt_cluster_of(const struct rt_device *device, const struct rt_parallelism *parallel);
+
+/* RT_EFORMAT where the bandwidth between `gpus` of one server is unknown. */
 int rt_collectives_check(const struct rt_collectives *collectives, int64_t gpus);
 
 struct rt_collective_time {
@@ -35,13 +40,14 @@ struct rt_collective_time {
     double ln_half_width; /* half-width of the interval in ln; NaN: not asked for */
     double shared;        /* share of the squared error that collectives have in common */
 };
-/* A call of a graph: its fabric and library are set here. */
+/* A call of a graph between GPUs of a group, all of it or, by the call's own dim, its nearest: fabric,
+ * library and what lies between servers are set here. */
 void rt_collective_time_of(const struct rt_collectives *collectives, const struct rt_call *call,
-                           struct rt_collective_time *out);
+                           enum rt_gpu_group group, struct rt_collective_time *out);
 
 /* Time of NCCL's `op` in us over a message of `bytes` (of one GPU before or after it, as the op's elements).
- */
-double rt_collective_us(const struct rt_collectives *collectives, enum rt_op_id op, int64_t gpus,
+ * A send/receive goes to the next GPU of the group, in another server where the group does not lie in one. */
+double rt_collective_us(const struct rt_collectives *collectives, enum rt_op_id op, enum rt_gpu_group group,
                         double bytes);
 
 #endif

@@ -79,7 +79,7 @@ static int time_collective(struct rt_forecast_launch *launch, const struct rt_co
     int status = rt_collectives_check(collectives, launch->kernel.call.dim[RT_DIM_GPUS]);
     if (status != RT_OK)
         return status;
-    rt_collective_time_of(collectives, &launch->kernel.call, &time);
+    rt_collective_time_of(collectives, &launch->kernel.call, launch->kernel.group, &time);
     launch->source = RT_TIME_LINK;
     launch->ln_half_width = time.ln_half_width;
     launch->shared = time.shared;

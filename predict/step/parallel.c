@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-double rt_gradient_sums_us(const double *ready_us, const double *bytes, size_t count, int64_t gpus,
+double rt_gradient_sums_us(const double *ready_us, const double *bytes, size_t count, enum rt_gpu_group group,
                            const struct rt_parallelism *parallel, const struct rt_collectives *collectives,
                            struct rt_gradient_sum *sums, size_t *sum_count)
 {
@@ -21,7 +21,7 @@ double rt_gradient_sums_us(const double *ready_us, const double *bytes, size_t c
         double start = parallel->no_overlap ? ready_us[count - 1] : ready_us[i];
         start = fmax(free_at, start);
         enum rt_op_id op = parallel->shard != RT_SHARD_NONE ? RT_OP_REDUCE_SCATTER : RT_OP_ALL_REDUCE;
-        free_at = start + rt_collective_us(collectives, op, gpus, bucket);
+        free_at = start + rt_collective_us(collectives, op, group, bucket);
         if (sums != NULL)
             sums[done] = (struct rt_gradient_sum){start, free_at, bucket};
         done++;

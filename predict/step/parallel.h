@@ -29,7 +29,7 @@ struct rt_gradient_sum {
 /* The end of the last of the gradient sums, which start when their bucket is full and queue on one link.
  * ready_us and bytes are per weight (count), in the order of the backward pass, ready_us not decreasing.
  * `sums` (may be NULL) has room for `count`; *sum_count is how many there were. */
-double rt_gradient_sums_us(const double *ready_us, const double *bytes, size_t count, int64_t gpus,
+double rt_gradient_sums_us(const double *ready_us, const double *bytes, size_t count, enum rt_gpu_group group,
                            const struct rt_parallelism *parallel, const struct rt_collectives *collectives,
                            struct rt_gradient_sum *sums, size_t *sum_count);
 

@@ -253,8 +253,7 @@ static void gather_unit(struct stage *stage, size_t block)
         return;
     double bytes = rt_dtypes[rt_graph_weight_dtype(graph)].bytes * parameters;
     double start = fmax(stage->gathered_us, parallel->no_overlap ? began : stage->unit_us);
-    stage->gathered_us =
-        start + rt_collective_us(stage->collectives, RT_OP_ALL_GATHER, parallel->data, bytes);
+    stage->gathered_us = start + rt_collective_us(stage->collectives, RT_OP_ALL_GATHER, RT_GROUP_DATA, bytes);
     stage->queue.gpu_us = fmax(began, stage->gathered_us);
     stage->link_us += stage->queue.gpu_us - began;
     stage->unit_us = stage->queue.gpu_us;
@@ -359,7 +358,7 @@ static double sums_are_late(struct rt_forecast *forecast, const struct stage *st
     bool kept = stage->number == 0;
     struct rt_gradient_sum *sums = kept ? rt_malloc(gradients->count * sizeof *sums) : NULL;
     size_t count;
-    double end = rt_gradient_sums_us(gradients->ready_us, gradients->bytes, gradients->count, parallel->data,
+    double end = rt_gradient_sums_us(gradients->ready_us, gradients->bytes, gradients->count, RT_GROUP_DATA,
                                      parallel, collectives, sums, &count);
     if (kept) {
         forecast->sums = sums;
@@ -389,7 +388,7 @@ static double step_shards(const struct rt_forecast *forecast, const struct stage
         bytes += stage->gradients.bytes[g];
     if (!gathers || parallel->data == 1 || bytes == 0)
         return 0;
-    return rt_collective_us(stage->collectives, RT_OP_ALL_GATHER, parallel->data, bytes);
+    return rt_collective_us(stage->collectives, RT_OP_ALL_GATHER, RT_GROUP_DATA, bytes);
 }
 
 /* What all stages come to. */
@@ -481,7 +480,8 @@ void rt_forecast_sum_step(struct rt_forecast *forecast, const struct rt_collecti
     for (int64_t s = 0; s < stages; s++)
         add_stage(forecast, s, collectives, &sum);
     double bytes = rt_dtypes[graph->options.dtype].bytes * graph->boundary;
-    double send = stages > 1 ? rt_collective_us(collectives, RT_OP_SEND_RECEIVE, 2, bytes) : 0;
+    double send =
+        stages > 1 ? rt_collective_us(collectives, RT_OP_SEND_RECEIVE, RT_GROUP_PIPELINE, bytes) : 0;
     double passes = rt_pipeline_us(forward, training ? backward : NULL, stages, microbatches, send,
                                    parallel->schedule, &busy, forecast->pass_ends_us);
     set_phases(forecast, passes, &sum);

@@ -157,6 +157,7 @@ static uint32_t exchange(struct rt_graph *graph, const char *name, uint32_t x, i
     x = rt_denoise_move(graph, "ulysses.pack", RT_OP_COPY, x, rows, cols, 2 * width, false);
     uint32_t node = rt_node_add(graph, name, x, RT_NO_INPUT, (double)rows * (double)cols);
     rt_graph_add_kernel(graph, RT_FORWARD, RT_OP_ALL_TO_ALL, (const int64_t[]){gpus, rows * cols});
+    graph->kernels[graph->kernel_count - 1].group = RT_GROUP_CONTEXT;
     return rt_denoise_move(graph, "ulysses.unpack", RT_OP_COPY, node, rows, cols, 2 * width, false);
 }
 
@@ -199,6 +200,7 @@ static uint32_t pass_on(struct rt_graph *graph, uint32_t x, int64_t elements)
 {
     uint32_t node = rt_node_add(graph, "ring.pass", x, RT_NO_INPUT, (double)elements);
     rt_graph_add_kernel(graph, RT_FORWARD, RT_OP_SEND_RECEIVE, (const int64_t[]){2, elements});
+    graph->kernels[graph->kernel_count - 1].group = RT_GROUP_CONTEXT;
     return node;
 }
 

@@ -118,8 +118,9 @@ void rt_family_net_bound(const struct rt_family_net *net, const struct rt_query 
                                .queued = query->queued,
                                .on_device = query->on_device};
     if (net->forecaster == RT_FORECASTER_LINKS) {
-        bound->link_us = rt_link_us(&net->links, &query->call, launch->device, true);
-        bound->start_us = query->queued ? 0 : rt_link_host_us(&net->links, &query->call, launch->device);
+        bound->link_us = rt_link_one_server_us(&net->links, &query->call, launch->device, true);
+        bound->start_us = fmax(query->queued ? 0 : rt_link_host_us(&net->links, &query->call, launch->device),
+                               rt_link_nodes_us(&net->links, &query->call, launch->device));
         bound->compute_share = rt_link_start_share(&query->call, launch->device);
         bound->depth_share = rt_link_bridge_share(&query->call, launch->device);
         bound->narrow_share = rt_link_steps_share(&query->call, launch->device);

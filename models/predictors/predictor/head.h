@@ -44,7 +44,7 @@ struct rt_bound {
     double compute_share; /* 0..1, how the device effects mix: device_effects.h */
     double depth_share;   /* 0..1, of the device effect of long reductions */
     double narrow_share;  /* 0..1, of the device effect of narrow results */
-    double link_us;       /* of a collective instead: by the model of links; start_us: its host's */
+    double link_us;       /* of a collective instead: in one server; start_us: its host's, its network's */
     double shift;         /* what they add to ln latency */
     double dispatch_us;   /* dispatch overhead of a kernel that is timed alone */
     bool queued;          /* it is one of many in a queue */

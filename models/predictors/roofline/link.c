@@ -6,17 +6,18 @@
 #include <math.h>
 #include <string.h>
 
-const char *const rt_link_algorithms[RT_LINK_ALGORITHMS] = {"ring_reduce", "ring_gather",   "all_to_all",
-                                                            "send",        "switch_reduce", "one_shot",
-                                                            "two_shot",    "deepep",        "deepep_ll"};
-const char *const rt_link_terms[RT_LINK_TERMS] = {"start",       "step",  "hop",        "middle",
-                                                  "middle_step", "large", "large_step", "fill",
-                                                  "fill_step",   "wire",  "wire_split"};
+const char *const rt_link_algorithms[RT_LINK_ALGORITHMS] = {
+    "ring_reduce", "ring_gather",  "all_to_all",       "send",      "switch_reduce",
+    "one_shot",    "two_shot",     "deepep",           "deepep_ll", "nodes_ring",
+    "nodes_tree",  "nodes_gather", "nodes_all_to_all", "nodes_send"};
+const char *const rt_link_terms[RT_LINK_TERMS] = {
+    "start",     "step", "hop",        "middle",    "middle_step", "large",     "large_step",    "fill",
+    "fill_step", "wire", "wire_split", "net_start", "net_step",    "net_large", "net_large_step"};
 
 /* clang-format off */
 const struct rt_link_model rt_link_prior = {
     .coefficient = {
-        /*                          start  step   hop    middle .. step large  .. step fill   .. step wire   split */
+        /*                          start  step   hop    middle .. step large  .. step fill   .. step wire   split net: start step large .. step */
         [RT_LINK_RING_REDUCE]   = { 9.8,   1.62,  0.378, 0.327, 0.685,  18.3,  0,      39.6,  10.8,   1,     0.18 },
         [RT_LINK_RING_GATHER]   = { 9.6,   1.72,  0.405, 3.07,  0.302,  12.3,  4.65,   71.4,  0,      1.065, 0.246},
         [RT_LINK_ALL_TO_ALL]    = {12.8,   0.605, 0.34,  9.91,  0,      0,     3.46,   70.9,  4.0,    1.175, 0    },
@@ -26,6 +27,11 @@ const struct rt_link_model rt_link_prior = {
         [RT_LINK_TWO_SHOT]      = {15.4,   0.405, 0,     0,     0,      0,     0,      0,     0,      1.074, 0    },
         [RT_LINK_DEEPEP]        = {37.3,  19.6,   0,     0,     0,      0,     0,      0,     0,      1.23,  0    },
         [RT_LINK_DEEPEP_LL]     = {23.8,   0,     0,     0,     0,      0,     0,      0,     0,      1.63,  0    },
+        [RT_LINK_NODES_RING]    = { 0,     1.62,  0,     0,     0,      0,     0,      0,     0,      1,     0,    20, 5, 20, 2},
+        [RT_LINK_NODES_TREE]    = { 0,     4,     0,     0,     0,      0,     0,      0,     0,      1,     0,    20, 5, 20, 2},
+        [RT_LINK_NODES_GATHER]  = { 0,     1.7,   0,     0,     0,      0,     0,      0,     0,      1,     0,    20, 5, 20, 2},
+        [RT_LINK_NODES_ALL_TO_ALL] = { 0,  0.6,   0,     0,     0,      0,     0,      0,     0,      1,     0,    20, 1, 20, 0},
+        [RT_LINK_NODES_SEND]    = { 0,     0,     0,     0,     0,      0,     0,      0,     0,      1,     0,    15, 0, 20, 0},
     },
     .host_us = 34,
 };
@@ -37,6 +43,13 @@ static enum rt_fabric fabric_of(const struct rt_call *call, const struct rt_devi
 {
     int64_t fabric = call->dim[RT_DIM_FABRIC];
     return fabric > 0 ? (enum rt_fabric)fabric : rt_device_fabric(device);
+}
+
+/* Of the group, in each server: none of it between servers, where that is all of them. */
+static int64_t per_node(const struct rt_call *call, int64_t gpus)
+{
+    int64_t near = call->dim[RT_DIM_PER_NODE];
+    return near >= 1 && near < gpus ? near : gpus;
 }
 
 /* A message goes to one GPU, whatever its first dim. */
@@ -57,6 +70,32 @@ static double link_gbs(const struct rt_call *call, const struct rt_device *devic
     int64_t gpus = gpus_of(call);
     const struct rt_link link = rt_device_fabric_link(device, fabric_of(call, device), gpus);
     return rt_link_gbs(&link, gpus - 1);
+}
+
+static bool over_servers(const struct rt_call *call)
+{
+    return per_node(call, gpus_of(call)) < gpus_of(call);
+}
+
+/* What of the network's rate arrives, and how long it takes beside InfiniBand. */
+static const struct {
+    double payload, latency;
+} networks[RT_NETWORK_COUNT] = {
+    [RT_NETWORK_OWN] = {0.95, 1}, [RT_NETWORK_INFINIBAND] = {0.95, 1}, [RT_NETWORK_ROCE] = {0.93, 1.2},
+    [RT_NETWORK_EFA] = {0.9, 2},  [RT_NETWORK_SLINGSHOT] = {0.9, 1.5}, [RT_NETWORK_TCP] = {0.5, 4},
+};
+
+static int network_of(const struct rt_call *call)
+{
+    int64_t network = call->dim[RT_DIM_NETWORK];
+    return network > 0 && network < RT_NETWORK_COUNT ? (int)network : RT_NETWORK_INFINIBAND;
+}
+
+/* 10^9 bytes/s that a GPU sends to other servers. */
+static double network_gbs(const struct rt_call *call, const struct rt_device *device)
+{
+    int64_t mbs = call->dim[RT_DIM_NETWORK_MBS];
+    return mbs >= 1 ? 1e-3 * (double)mbs : rt_design_of(device)->nic_gbs;
 }
 
 /* What PCIe carries of its data sheet: rings of four A100 and H100 boards reach 0.75 between their pairs
@@ -95,10 +134,18 @@ struct shape {
     double steps, sent;
 };
 
+/* Of a ring; NCCL takes trees where there are many GPUs: two levels for each doubling from a server's eight
+ * on. */
+static double reduce_steps(double p)
+{
+    const double most_servers = 8;
+    return p <= most_servers ? 2 * (p - 1) : 2 * (most_servers - 1) + 4 * log2(p / most_servers);
+}
+
 static struct shape shape_of(enum rt_link_algorithm algorithm, double p)
 {
     const struct shape shapes[RT_LINK_ALGORITHMS] = {
-        [RT_LINK_RING_REDUCE] = {2 * (p - 1), 2 * (p - 1) / p},
+        [RT_LINK_RING_REDUCE] = {reduce_steps(p), 2 * (p - 1) / p},
         [RT_LINK_RING_GATHER] = {p - 1, (p - 1) / p},
         [RT_LINK_ALL_TO_ALL] = {p - 1, (p - 1) / p},
         [RT_LINK_SEND] = {1, 1},
@@ -107,6 +154,26 @@ static struct shape shape_of(enum rt_link_algorithm algorithm, double p)
         [RT_LINK_TWO_SHOT] = {p - 1, 2 * (p - 1) / p},
         [RT_LINK_DEEPEP] = {1, (p - 1) / p},
         [RT_LINK_DEEPEP_LL] = {0, (p - 1) / p},
+    };
+    return shapes[algorithm];
+}
+
+/* The same over servers: steps from GPU to GPU as if all were in one, further ones from server to server, and
+ * what each GPU sends over the network of a message of 1. Of trees, log2 p = log2 q + log2 n. All of it grows
+ * where GPUs are added and where as many of them are in more servers. */
+struct nodes_shape {
+    double steps, node_steps, sent;
+};
+
+static struct nodes_shape nodes_shape_of(enum rt_link_algorithm algorithm, double p, double q)
+{
+    double n = ceil(p / q), ring = (p - 1) / p / q;
+    const struct nodes_shape shapes[RT_LINK_ALGORITHMS] = {
+        [RT_LINK_NODES_RING] = {2 * (p - 1), 2 * (n - 1), 2 * ring},
+        [RT_LINK_NODES_TREE] = {2 * log2(p), 2 * log2(n), 2 * ring},
+        [RT_LINK_NODES_GATHER] = {p - 1, n - 1, ring},
+        [RT_LINK_NODES_ALL_TO_ALL] = {p - 1, p - q, (p - q) / p},
+        [RT_LINK_NODES_SEND] = {1, 1, 1},
     };
     return shapes[algorithm];
 }
@@ -137,10 +204,41 @@ static bool has_protocols(enum rt_link_algorithm algorithm)
     return algorithm <= RT_LINK_SEND;
 }
 
+static bool is_over_servers(enum rt_link_algorithm algorithm)
+{
+    return algorithm >= RT_LINK_NODES_RING;
+}
+
+/* Network time in us of what a GPU sends, at the whole rate. */
+static double network_us(const struct rt_call *call, const struct rt_device *device, double sent)
+{
+    return 1e6 * sent * message_bytes(call) / (1e9 * network_gbs(call, device));
+}
+
+static bool nodes_terms(const struct rt_call *call, const struct rt_device *device,
+                        enum rt_link_algorithm algorithm, double term[RT_LINK_TERMS])
+{
+    double p = (double)gpus_of(call), q = (double)per_node(call, gpus_of(call));
+    struct nodes_shape shape = nodes_shape_of(algorithm, p, q);
+    int network = network_of(call);
+    double wire = network_us(call, device, shape.sent) / networks[network].payload,
+           large = networks[network].latency * step_up(wire / fmax(1, shape.node_steps), 16, 1);
+    memset(term, 0, RT_LINK_TERMS * sizeof *term);
+    term[RT_LINK_STEP] = rt_cycles_us(device, 1000) * shape.steps;
+    term[RT_LINK_WIRE] = wire;
+    term[RT_LINK_NET_START] = networks[network].latency;
+    term[RT_LINK_NET_STEP] = networks[network].latency * shape.node_steps;
+    term[RT_LINK_NET_LARGE] = large;
+    term[RT_LINK_NET_LARGE_STEP] = large * shape.node_steps;
+    return isfinite(wire);
+}
+
 bool rt_link_terms_of(const struct rt_call *call, const struct rt_device *device,
                       enum rt_link_algorithm algorithm, double term[RT_LINK_TERMS])
 {
     double p = (double)gpus_of(call), thousand = rt_cycles_us(device, 1000);
+    if (is_over_servers(algorithm))
+        return nodes_terms(call, device, algorithm, term);
     struct shape shape = shape_of(algorithm, p);
     double gbs = carried(call, device) * link_gbs(call, device);
     double wire = 1e6 * shape.sent * message_bytes(call) / (1e9 * gbs), part = wire / (p - 1);
@@ -191,7 +289,7 @@ static bool server_reduces(const struct rt_call *call, const struct rt_device *d
     int64_t library = call->dim[RT_DIM_LIBRARY];
     return call->op == RT_OP_ALL_REDUCE &&
            (library == RT_LIBRARY_SERVER || library == RT_LIBRARY_SERVER_EAGER) &&
-           message_bytes(call) < 8 * RT_MIB && gpus <= 8 && (gpus == 2 || joined);
+           message_bytes(call) < 8 * RT_MIB && gpus <= 8 && (gpus == 2 || joined) && !over_servers(call);
 }
 
 static enum rt_link_algorithm all_to_all_of(int64_t library)
@@ -208,6 +306,14 @@ static enum rt_link_algorithm ring_of(const struct rt_call *call)
            : call->op == RT_OP_ALL_TO_ALL   ? all_to_all_of(call->dim[RT_DIM_LIBRARY])
            : call->op == RT_OP_SEND_RECEIVE ? RT_LINK_SEND
                                             : RT_LINK_RING_GATHER;
+}
+
+static enum rt_link_algorithm nodes_ring_of(const struct rt_call *call)
+{
+    return call->op == RT_OP_ALL_REDUCE     ? RT_LINK_NODES_RING
+           : call->op == RT_OP_ALL_TO_ALL   ? RT_LINK_NODES_ALL_TO_ALL
+           : call->op == RT_OP_SEND_RECEIVE ? RT_LINK_NODES_SEND
+                                            : RT_LINK_NODES_GATHER;
 }
 
 enum rt_link_algorithm rt_link_chosen(const struct rt_call *call, const struct rt_device *device)
@@ -266,22 +372,62 @@ double rt_link_host_us(const struct rt_link_model *model, const struct rt_call *
     return launched ? model->host_us : 0;
 }
 
+double rt_link_one_server_us(const struct rt_link_model *model, const struct rt_call *call,
+                             const struct rt_device *device, bool queued)
+{
+    return server_reduces(call, device) ? server_us(model, call, device, queued)
+                                        : nccl_us(model, call, device);
+}
+
+double rt_link_nodes_us(const struct rt_link_model *model, const struct rt_call *call,
+                        const struct rt_device *device)
+{
+    if (!over_servers(call))
+        return 0;
+    double us = algorithm_us(model, call, device, nodes_ring_of(call));
+    if (call->op == RT_OP_ALL_REDUCE)
+        us = fmin(us, algorithm_us(model, call, device, RT_LINK_NODES_TREE));
+    return us;
+}
+
 double rt_link_us(const struct rt_link_model *model, const struct rt_call *call,
                   const struct rt_device *device, bool queued)
 {
     double bound = rt_link_bound_us(call, device);
     if (isnan(bound))
         return NAN;
-    return fmax(bound, server_reduces(call, device) ? server_us(model, call, device, queued)
-                                                    : nccl_us(model, call, device));
+    return fmax(bound, fmax(rt_link_one_server_us(model, call, device, queued),
+                            rt_link_nodes_us(model, call, device)));
+}
+
+/* Of the part that goes on in each server; a message to each GPU there is q/p of one to all. */
+static double server_bound_us(const struct rt_call *call, const struct rt_device *device)
+{
+    struct rt_call part = *call;
+    double p = (double)gpus_of(call), q = (double)per_node(call, gpus_of(call));
+    if (q < 2)
+        return 0;
+    part.dim[RT_DIM_GPUS] = (int64_t)q;
+    enum rt_link_algorithm algorithm = switch_reduces(call, device) ? RT_LINK_SWITCH_REDUCE : ring_of(call);
+    double gbs = link_gbs(&part, device), sent = shape_of(algorithm, q).sent;
+    sent *= call->op == RT_OP_ALL_TO_ALL ? q / p : 1;
+    return gbs > 0 ? 1e6 * sent * message_bytes(call) / (1e9 * gbs) : NAN;
+}
+
+/* Of what GPUs must send to other servers: reduced within each before, gathered there after it. */
+static double nodes_bound_us(const struct rt_call *call, const struct rt_device *device)
+{
+    double p = (double)gpus_of(call), q = (double)per_node(call, gpus_of(call));
+    double sent = call->op == RT_OP_SEND_RECEIVE ? 1
+                  : call->op == RT_OP_ALL_TO_ALL ? (p - q) / p
+                                                 : (p - q) / (p * q);
+    return network_us(call, device, call->op == RT_OP_ALL_REDUCE ? 2 * sent : sent);
 }
 
 double rt_link_bound_us(const struct rt_call *call, const struct rt_device *device)
 {
-    struct shape shape =
-        shape_of(switch_reduces(call, device) ? RT_LINK_SWITCH_REDUCE : ring_of(call), (double)gpus_of(call));
-    double gbs = link_gbs(call, device);
-    return gbs > 0 ? 1e6 * shape.sent * message_bytes(call) / (1e9 * gbs) : NAN;
+    double server = server_bound_us(call, device);
+    return over_servers(call) && !isnan(server) ? fmax(server, nodes_bound_us(call, device)) : server;
 }
 
 /* Share of the wire in a ring's time by the prior. */

@@ -29,6 +29,12 @@ enum rt_link_algorithm {
     RT_LINK_TWO_SHOT,      /* the same as a reduce-scatter and an all-gather, in one kernel */
     RT_LINK_DEEPEP,        /* tokens to the GPUs of their experts, by few multiprocessors */
     RT_LINK_DEEPEP_LL,     /* the same by as many as there are experts for */
+    /* Over servers: */
+    RT_LINK_NODES_RING, /* all-reduce round all GPUs of all servers */
+    RT_LINK_NODES_TREE, /* all-reduce up and down two trees of servers (Sanders, Speck and Traff 2009) */
+    RT_LINK_NODES_GATHER,
+    RT_LINK_NODES_ALL_TO_ALL,
+    RT_LINK_NODES_SEND,
     RT_LINK_ALGORITHMS
 };
 extern const char *const rt_link_algorithms[RT_LINK_ALGORITHMS];
@@ -45,6 +51,11 @@ enum rt_link_term {
     RT_LINK_FILL_STEP,
     RT_LINK_WIRE,       /* bytes over what the fabric carries of them; at least 1 */
     RT_LINK_WIRE_SPLIT, /* the same over p-1: small groups use fewer channels */
+    /* Over servers, in us of the network's latency: */
+    RT_LINK_NET_START,
+    RT_LINK_NET_STEP,  /* for each step from server to server */
+    RT_LINK_NET_LARGE, /* step-up from 16 us of wire time a step */
+    RT_LINK_NET_LARGE_STEP,
     RT_LINK_TERMS
 };
 extern const char *const rt_link_terms[RT_LINK_TERMS];
@@ -72,12 +83,21 @@ enum rt_link_algorithm rt_link_chosen(const struct rt_call *call, const struct r
 double rt_link_us(const struct rt_link_model *model, const struct rt_call *call,
                   const struct rt_device *device, bool queued);
 
+/* Its two parts, of which it takes the longer: what it would take if all GPUs were in one server, by those
+ * that NVLink or PCIe join there; and over servers, 0 where they are in one. */
+double rt_link_one_server_us(const struct rt_link_model *model, const struct rt_call *call,
+                             const struct rt_device *device, bool queued);
+double rt_link_nodes_us(const struct rt_link_model *model, const struct rt_call *call,
+                        const struct rt_device *device);
+
 /* What the host takes to launch it where it does: no GPU's effect scales it. */
 double rt_link_host_us(const struct rt_link_model *model, const struct rt_call *call,
                        const struct rt_device *device);
 
 /* Bytes that a GPU must send over the link of the data sheet: (p-1)/p of the message, all-reduce twice that
- * or, where switches may reduce, the message once. NaN where the link is unknown. */
+ * or, where switches may reduce, the message once. NaN where the link is unknown. Over servers of q GPUs, the
+ * longer of that among q and of what must leave a server through its network: (p-q)/p of the message, by q
+ * GPUs together; all-reduce twice that, all-to-all all of it by each. */
 double rt_link_bound_us(const struct rt_call *call, const struct rt_device *device);
 
 /* Shares, 0..1, by which device effects mix in a call's time.

@@ -347,7 +347,7 @@ static void test_pipelines_cut_layers(void)
     struct rt_predictor by_roofline;
     roofline(&by_roofline);
     rt_collectives_init(&collectives, &by_roofline, &device, &graph, &parallel, 0);
-    double send = rt_collective_us(&collectives, RT_OP_SEND_RECEIVE, 2, 4.0 * 128 * 256);
+    double send = rt_collective_us(&collectives, RT_OP_SEND_RECEIVE, RT_GROUP_PIPELINE, 4.0 * 128 * 256);
     rt_predictor_release(&by_roofline);
     RT_ASSERT_NEAR(tiling.total_us, whole.total_us + 2 * send, 1e-9); /* one microbatch: a chain */
     CU_ASSERT_TRUE(isnan(tiling.forward_us));

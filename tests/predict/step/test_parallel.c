@@ -16,7 +16,7 @@ static struct rt_collectives endless;
 static void start(void)
 {
     static const struct rt_graph graph = {.options.dtype = RT_FP32};
-    static const struct rt_parallelism parallel = {.link_gbs = 1e12};
+    static const struct rt_parallelism parallel = {.data = 4, .link_gbs = 1e12};
     struct rt_device device;
     RT_ASSERT_OK(rt_device_named("A100-SXM4-80GB", &device));
     rt_predictor_init_roofline(&roofline);
@@ -27,25 +27,27 @@ static void start(void)
 static void test_collectives_by_the_prior(void)
 {
     struct rt_graph graph = {.options.dtype = RT_BF16};
-    struct rt_parallelism parallel = {.link_gbs = NAN};
+    struct rt_parallelism parallel = {.data = 4, .link_gbs = NAN};
     struct rt_collectives c;
     struct rt_device device;
     start();
     RT_ASSERT_OK(rt_device_named("A100-SXM4-80GB", &device));
     rt_collectives_init(&c, &roofline, &device, &graph, &parallel, 0);
-    double us = rt_collective_us(&c, RT_OP_ALL_REDUCE, 4, 2e9), least = 1e6 * 1.5 * 2e9 / 300e9;
+    double us = rt_collective_us(&c, RT_OP_ALL_REDUCE, RT_GROUP_DATA, 2e9), least = 1e6 * 1.5 * 2e9 / 300e9;
     CU_ASSERT_TRUE(us > least && us < 1.6 * least);
-    CU_ASSERT_TRUE(rt_collective_us(&c, RT_OP_SEND_RECEIVE, 2, 2) < 20);
+    CU_ASSERT_TRUE(rt_collective_us(&c, RT_OP_SEND_RECEIVE, RT_GROUP_PIPELINE, 2) < 20);
+    parallel.data = 8;
     parallel.link_gbs = 30; /* what a user measured: nothing more is taken off than over PCIe */
     rt_collectives_init(&c, &roofline, &device, &graph, &parallel, 0);
     CU_ASSERT_EQUAL(c.fabric, RT_FABRIC_PCIE_PEER);
-    us = rt_collective_us(&c, RT_OP_ALL_REDUCE, 8, 2e9);
+    us = rt_collective_us(&c, RT_OP_ALL_REDUCE, RT_GROUP_DATA, 2e9);
     least = 1e6 * 1.75 * 2e9 / 30e9;
     CU_ASSERT_TRUE(us > least && us < 1.6 * least);
     device.link_gbs = NAN;
+    parallel.data = 4;
     parallel.link_gbs = NAN;
     rt_collectives_init(&c, &roofline, &device, &graph, &parallel, 0);
-    CU_ASSERT_TRUE(isnan(rt_collective_us(&c, RT_OP_ALL_REDUCE, 4, 1)));
+    CU_ASSERT_TRUE(isnan(rt_collective_us(&c, RT_OP_ALL_REDUCE, RT_GROUP_DATA, 1)));
     RT_ASSERT_FAILS(rt_collectives_check(&c, 4), RT_EFORMAT, "link_gbs");
     c.fabric = RT_FABRIC_PAIRS;
     RT_ASSERT_FAILS(rt_collectives_check(&c, 2), RT_EFORMAT, "bridge_gbs");
@@ -65,7 +67,7 @@ static double library_us(enum rt_runtime_id runtime, enum rt_step_kind step)
     call.dim[RT_DIM_GPUS] = 8;
     call.dim[RT_DIM_ELEMENTS] = 65536;
     rt_collectives_init(&c, &roofline, &device, &graph, &parallel, 0.9);
-    rt_collective_time_of(&c, &call, &time);
+    rt_collective_time_of(&c, &call, RT_GROUP_TENSOR, &time);
     CU_ASSERT_TRUE(time.ln_half_width > 0.2 && time.ln_half_width < 1 && time.bound_us < time.time_us);
     return time.time_us;
 }
@@ -84,7 +86,7 @@ static void test_the_runtime_says_whose_kernels(void)
 /* Small sums take their latency alone, so that times are whole multiples of it. */
 static double sum_us(void)
 {
-    return rt_collective_us(&endless, RT_OP_ALL_REDUCE, 4, 4);
+    return rt_collective_us(&endless, RT_OP_ALL_REDUCE, RT_GROUP_DATA, 4);
 }
 
 static void test_gradient_sums_queue_on_the_link(void)
@@ -94,13 +96,14 @@ static void test_gradient_sums_queue_on_the_link(void)
     double bytes[] = {1, 1, 1, 1, 1};
     struct rt_gradient_sum sums[5];
     size_t count;
-    double end = rt_gradient_sums_us(ready, bytes, 5, 4, &two_bytes_a_bucket, &endless, sums, &count);
+    double end =
+        rt_gradient_sums_us(ready, bytes, 5, RT_GROUP_DATA, &two_bytes_a_bucket, &endless, sums, &count);
     CU_ASSERT_EQUAL_FATAL(count, 3); /* two, two, and the one that is left */
     RT_ASSERT_NEAR(sums[0].end_us, one, 1e-6);
     RT_ASSERT_NEAR(sums[1].start_us, 10 * one, 1e-6);
     RT_ASSERT_NEAR(end, 101 * one, 1e-6);
     double crowded[] = {0, 0, 0, 0, 0};
-    end = rt_gradient_sums_us(crowded, bytes, 5, 4, &two_bytes_a_bucket, &endless, NULL, NULL);
+    end = rt_gradient_sums_us(crowded, bytes, 5, RT_GROUP_DATA, &two_bytes_a_bucket, &endless, NULL, NULL);
     RT_ASSERT_NEAR(end, 3 * one, 1e-6); /* one after the other */
     rt_predictor_release(&roofline);
 }
@@ -111,8 +114,8 @@ static void test_gradient_sums_without_overlap(void)
     double one = sum_us(), ready[] = {0, 50}, bytes[] = {2, 2};
     struct rt_parallelism parallel = two_bytes_a_bucket;
     parallel.no_overlap = true;
-    RT_ASSERT_NEAR(rt_gradient_sums_us(ready, bytes, 2, 4, &parallel, &endless, NULL, NULL), 50 + 2 * one,
-                   1e-6);
+    RT_ASSERT_NEAR(rt_gradient_sums_us(ready, bytes, 2, RT_GROUP_DATA, &parallel, &endless, NULL, NULL),
+                   50 + 2 * one, 1e-6);
     rt_predictor_release(&roofline);
 }
 
