@@ -15,7 +15,7 @@ static void near(const struct rt_parallelism *parallel, enum rt_gpu_group group,
 static void test_groups_of_megatron(void)
 {
     struct rt_parallelism parallel = {
-        .tensor = 4, .context = 4, .data = 8, .pipeline = 8, .expert = 16, .shard_gpus = 4};
+        .tensor = 4, .context = 4, .data = 8, .pipeline = 8, .expert = 16, .attention = 1, .shard_gpus = 4};
     CU_ASSERT_EQUAL(rt_parallelism_gpus(&parallel), 1024);
     near(&parallel, RT_GROUP_TENSOR, 4, 4);
     near(&parallel, RT_GROUP_CONTEXT, 4, 2);
