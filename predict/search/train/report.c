@@ -54,7 +54,7 @@ static const struct rt_column columns[] = {
     {"mwh", "MWh", 'f', 1},
     {"front", NULL, 'b', 0},
 };
-enum { OF_A_RUN = 10, FRONT = RT_COUNT(columns) - 1 };
+enum { FEW_COUNTS = 5, OF_A_RUN = 10, FRONT = RT_COUNT(columns) - 1 };
 
 /* What nobody can know is for programs alone: costs of a run of no given tokens, prices that were not given.
  */
@@ -199,7 +199,9 @@ static void add_title(struct rt_report *report, const struct rt_training_plan *p
     for (size_t g = 0; g < request->gpu_count; g++)
         rt_text_item(&gpus, " or ", "%s", request->gpu[g].device.name);
     for (size_t g = 0; g < request->gpus_count; g++)
-        rt_text_item(&counts, ", ", "%" PRId64, request->gpus[g]);
+        if (g < 2 || g + 1 == request->gpus_count || request->gpus_count <= FEW_COUNTS)
+            rt_text_item(&counts, g + 1 == request->gpus_count && g >= FEW_COUNTS ? " ... " : ", ", "%" PRId64,
+                         request->gpus[g]);
     if (!isnan(request->tokens))
         rt_text_add(&tokens, "; %s tokens in all", rt_number_text(request->tokens).text);
     rt_report_add_title(
@@ -383,9 +385,9 @@ static void add_reasons(struct rt_report *report, const struct rt_training_plan 
     static const struct rt_column reason_columns[] = {
         {"gpu", NULL, 's', 0},
         {"outcome", "", 's', 0},
-        {"words", "what", 's', 0},
         {"candidates", NULL, 'd', 0},
         {"nearest_words", "nearest", 'r', 0},
+        {"words", "what", 's', 0},
     };
     struct rt_table *table = rt_table_new(reason_columns, RT_COUNT(reason_columns));
     for (size_t g = 0; g < plan->request->gpu_count; g++)
@@ -397,8 +399,8 @@ static void add_reasons(struct rt_report *report, const struct rt_training_plan 
                 rt_format("%s%s%s", fate_words[fate], cut != NULL ? ": " : "", cut != NULL ? cut : "");
             char *near = nearest_words((enum rt_training_fate)fate, least);
             if (count > 0)
-                rt_table_row(table, plan->request->gpu[g].device.name, rt_training_fates[fate], words,
-                             (long long)count, near);
+                rt_table_row(table, plan->request->gpu[g].device.name, rt_training_fates[fate],
+                             (long long)count, near, words);
             free(cut);
             free(words);
             free(near);

@@ -6,7 +6,6 @@
 #include "base/units.h"
 #include "models/predictors/roofline/board.h"
 #include "predict/search/train/plan.h"
-#include "predict/step/energy.h"
 #include "predict/step/memory.h"
 
 #include <inttypes.h>
@@ -148,29 +147,26 @@ static int prepare(struct work *work, struct rt_threads *pool)
 
 /* --- forecasts --- */
 
-/* The time; and, unless that alone is too long, memory and energy. */
+/* What it takes of the memory; where that fits its time, and its energy where the power is known. */
 static int forecast(struct work *work, size_t item, struct rt_network_memo *memo)
 {
     struct rt_training_plan *plan = work->plan;
     struct rt_training_candidate *c = &plan->candidate[work->list[item]];
     struct rt_forecast f;
     (void)memo;
-    int status = rt_training_forecast(plan, c, &f);
+    int status = rt_training_forecast(plan, c, work->energy, &f);
     if (status == RT_EUSAGE) { /* what settling lets pass and the graph does not */
         c->fate = RT_TRAINING_CUT;
         return RT_OK;
     }
     if (status != RT_OK)
         return status;
-    rt_forecast_sum_memory(&f);
-    c->time_us = f.total_us;
     c->memory_bytes = f.taken.used;
     c->fate = rt_forecast_fits(&f) ? RT_TRAINING_SLOWER : RT_TRAINING_MEMORY;
-    rt_training_use(&f, c);
-    if (work->energy && c->fate == RT_TRAINING_SLOWER) {
-        f.options.energy = true;
-        rt_forecast_sum_energy(&f, plan->request->predictor);
+    if (rt_forecast_fits(&f)) {
+        c->time_us = f.total_us;
         c->joules = f.energy.joules * f.energy.gpus;
+        rt_training_use(&f, c);
     }
     rt_forecast_release(&f);
     return RT_OK;

@@ -4,6 +4,7 @@
 #include "predict/search/train/plan.h"
 #include "predict/step/energy.h"
 #include "predict/step/forecast_graphs.h"
+#include "predict/step/memory.h"
 
 #include <math.h>
 
@@ -186,7 +187,7 @@ double rt_training_saved_bytes(const struct rt_training_plan *plan, const struct
 
 /* --- forecasting a candidate --- */
 
-int rt_training_forecast(const struct rt_training_plan *plan, const struct rt_training_candidate *c,
+int rt_training_forecast(const struct rt_training_plan *plan, const struct rt_training_candidate *c, bool energy,
                          struct rt_forecast *out)
 {
     const struct rt_training_shape *shape = shape_of(plan, c);
@@ -195,10 +196,21 @@ int rt_training_forecast(const struct rt_training_plan *plan, const struct rt_tr
     int status = rt_step_settle(&step, plan->request->source, &shape->prediction.device, &settled);
     struct rt_forecast_options options = shape->prediction.forecast.options;
     options.parallel = settled.step.parallel;
+    options.energy = energy;
     rt_settled_step_release(&settled);
     if (status != RT_OK)
         return status;
-    return rt_forecast_recut(&shape->prediction.forecast, plan->request->predictor, &options, out);
+    *out = (struct rt_forecast){
+        .graph = &shape->prediction.graph, .device = &shape->prediction.device, .options = options};
+    rt_forecast_sum_memory(out);
+    if (!rt_forecast_fits(out))
+        return RT_OK;
+    struct rt_forecast memory = *out;
+    status = rt_forecast_recut(&shape->prediction.forecast, plan->request->predictor, &options, out);
+    out->memory = memory.memory;
+    out->taken = memory.taken;
+    out->memory_bytes = memory.memory_bytes;
+    return status;
 }
 
 /* --- how GPUs are used --- */
