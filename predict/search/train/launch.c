@@ -91,6 +91,22 @@ static void add_torchrun(const struct launched *l, const char *script, struct rt
         (l->cell->gpus + l->node - 1) / l->node, l->cell->gpus < l->node ? l->cell->gpus : l->node, script);
 }
 
+/* Stages of unequal numbers of layers, as rooftile shares them out (l x stages / layers): embedding E,
+ * decoder layers t, loss L (--pipeline-model-parallel-layout). */
+static void add_layout(const struct launched *l, struct rt_text *out)
+{
+    struct rt_text layout = {0};
+    int64_t stages = of(l, RT_AXIS_PP);
+    for (int64_t s = 0; s < stages; s++) {
+        int64_t from = (s * l->layers + stages - 1) / stages,
+                to = ((s + 1) * l->layers + stages - 1) / stages;
+        rt_text_item(&layout, "|", "%st*%" PRId64 "%s", s == 0 ? "E" : "", to - from,
+                     s == stages - 1 ? "L" : "");
+    }
+    ADD(out, "--pipeline-model-parallel-layout \"%s\"", layout.text);
+    rt_text_release(&layout);
+}
+
 /* Megatron-LM, megatron/training/arguments.py. */
 static void add_megatron(const struct launched *l, struct rt_text *out)
 {
@@ -98,7 +114,9 @@ static void add_megatron(const struct launched *l, struct rt_text *out)
     add_torchrun(l, "pretrain_gpt.py", out);
     ADD(out, "--tensor-model-parallel-size %" PRId64 " --pipeline-model-parallel-size %" PRId64,
         of(l, RT_AXIS_TP), stages);
-    if (chunks > 1)
+    if (l->layers % (stages * chunks) != 0)
+        add_layout(l, out);
+    else if (chunks > 1)
         ADD(out, "--num-layers-per-virtual-pipeline-stage %" PRId64, l->layers / (stages * chunks));
     if (of(l, RT_AXIS_CP) > 1)
         ADD(out, "--context-parallel-size %" PRId64, of(l, RT_AXIS_CP));

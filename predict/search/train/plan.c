@@ -96,9 +96,9 @@ char *rt_training_words(const struct rt_training_candidate *c)
     for (size_t i = 0; i < RT_COUNT(order); i++)
         if (c->value[order[i]] > 1)
             rt_text_item(&words, ", ", "%s %d", degrees[order[i]], c->value[order[i]]);
-    rt_text_item(&words, ", ", "%d x micro batch %d", c->microbatches, c->value[RT_AXIS_MICRO_BATCH]);
+    rt_text_item(&words, ", ", "micro batch %d x %d", c->value[RT_AXIS_MICRO_BATCH], c->microbatches);
     if (c->value[RT_AXIS_SHARD] != RT_SHARD_NONE)
-        rt_text_item(&words, ", ", "%s shared out", rt_shard_kinds[c->value[RT_AXIS_SHARD]]);
+        rt_text_item(&words, ", ", "shard %s", rt_shard_kinds[c->value[RT_AXIS_SHARD]]);
     if (c->value[RT_AXIS_RECOMPUTE] != RT_RECOMPUTE_NONE)
         rt_text_item(&words, ", ", "recompute %s", rt_recomputes[c->value[RT_AXIS_RECOMPUTE]]);
     return rt_text_take(&words);

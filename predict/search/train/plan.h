@@ -178,8 +178,8 @@ double rt_training_saved_bytes(const struct rt_training_plan *plan, const struct
 /* Forecasts a candidate from its timed shape: the forecast of `rooftile predict` to within the rounding of
  * single precision. What does not fit has its memory and no time. `out` is released with rt_forecast_release.
  */
-int rt_training_forecast(const struct rt_training_plan *plan, const struct rt_training_candidate *c, bool energy,
-                         struct rt_forecast *out);
+int rt_training_forecast(const struct rt_training_plan *plan, const struct rt_training_candidate *c,
+                         bool energy, struct rt_forecast *out);
 /* Sets mfu, hfu, exposed and bubble. */
 void rt_training_use(const struct rt_forecast *forecast, struct rt_training_candidate *c);
 

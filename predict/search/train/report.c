@@ -45,31 +45,31 @@ static const struct rt_column columns[] = {
     {"step_ms", "step ms", 'f', 0},
     {"tokens_per_s", "tokens/s", 'f', 0},
     {"mfu_pct", "MFU %", 'f', 1},
-    {"hfu_pct", "HFU %", 'f', 1},
-    {"communication_pct", "exposed %", 'f', 1},
-    {"bubble_pct", "bubble %", 'f', 1},
-    {"memory_gib", "GiB", 'f', 1},
+    {"hfu_pct", "", 'f', 1},
     {"days", NULL, 'f', 1},
     {"money", NULL, 'f', 0},
     {"mwh", "MWh", 'f', 1},
+    {"memory_gib", "GiB", 'f', 1},
+    {"communication_pct", "exposed %", 'f', 1},
+    {"bubble_pct", "bubble %", 'f', 1},
     {"front", NULL, 'b', 0},
 };
-enum { FEW_COUNTS = 5, OF_A_RUN = 10, FRONT = RT_COUNT(columns) - 1 };
+enum { FEW_COUNTS = 5, GPU = 0, GPUS = 1, DAYS = 7, MWH = 9, FRONT = RT_COUNT(columns) - 1 };
 
 /* What nobody can know is for programs alone: costs of a run of no given tokens, prices that were not given.
- */
-static struct rt_table *new_table(const struct rt_training_plan *plan, bool front)
+ * Of one cell, what all rows have in common, too. */
+static struct rt_table *new_table(const struct rt_training_plan *plan, bool one_cell)
 {
     struct rt_column shown[RT_COUNT(columns)];
     bool priced = false;
     memcpy(shown, columns, sizeof columns);
     for (size_t g = 0; g < plan->request->gpu_count; g++)
         priced |= !isnan(plan->request->gpu[g].price);
-    for (int c = OF_A_RUN; c < (int)FRONT; c++)
+    for (int c = DAYS; c <= MWH; c++)
         if (isnan(plan->request->tokens) || (strcmp(columns[c].key, "money") == 0 && !priced))
             shown[c].title = "";
-    if (!front)
-        shown[FRONT].title = "";
+    if (one_cell)
+        shown[GPU].title = shown[GPUS].title = shown[FRONT].title = "";
     return rt_table_new(shown, RT_COUNT(shown));
 }
 
@@ -80,11 +80,11 @@ static void add_row(struct rt_table *table, const struct rt_training_plan *plan,
     const struct rt_training_cell *cell = &plan->cell[c->cell];
     char *words = rt_training_words(c);
     rt_table_row(table, plan->request->gpu[cell->gpu].device.name, (long long)cell->gpus, words,
-                 c->time_us / 1e3, tokens_per_s(plan, c), 100 * c->mfu, 100 * c->hfu, 100 * c->exposed,
-                 100 * c->bubble, c->memory_bytes / RT_GIB,
+                 c->time_us / 1e3, tokens_per_s(plan, c), 100 * c->mfu, 100 * c->hfu,
                  rt_training_cost(plan, candidate, RT_COST_HOURS) / 24,
                  rt_training_cost(plan, candidate, RT_COST_MONEY),
-                 joules_to_mwh(rt_training_cost(plan, candidate, RT_COST_JOULES)), front);
+                 joules_to_mwh(rt_training_cost(plan, candidate, RT_COST_JOULES)), c->memory_bytes / RT_GIB,
+                 100 * c->exposed, 100 * c->bubble, front);
     rt_table_row_json(table, "parallel", cut_json(c));
     rt_table_row_json(table, "batch", json_integer(cell->batch));
     free(words);
@@ -149,7 +149,7 @@ static void add_step(struct rt_report *report, const struct rt_training_plan *pl
 static json_t *best_json(const struct rt_training_plan *plan, uint32_t candidate,
                          const struct rt_prediction *prediction)
 {
-    struct rt_table *table = new_table(plan, false);
+    struct rt_table *table = new_table(plan, true);
     char *launch = rt_training_launch(plan, &plan->candidate[candidate]);
     add_row(table, plan, candidate, true);
     rt_table_row_json(table, "step_ms_low", rt_json_number(prediction->forecast.interval_low_us / 1e3));
@@ -165,7 +165,7 @@ static json_t *best_json(const struct rt_training_plan *plan, uint32_t candidate
 
 /* One of the winners; the same as one before is only named. */
 static int add_best(struct rt_report *report, const struct rt_training_plan *plan, enum rt_training_cost cost,
-                    const int64_t best[RT_COSTS], bool pictures)
+                    const int64_t best[RT_COSTS])
 {
     struct rt_prediction prediction = {.refused = NULL};
     uint32_t candidate = (uint32_t)best[cost];
@@ -184,8 +184,6 @@ static int add_best(struct rt_report *report, const struct rt_training_plan *pla
             add_step(report, plan, candidate, &prediction);
             add_run(report, plan, candidate);
         }
-        if (pictures && cost == RT_COST_HOURS)
-            rt_prediction_add_plots(report, &prediction);
         free(words);
     }
     rt_prediction_release(&prediction);
@@ -200,8 +198,8 @@ static void add_title(struct rt_report *report, const struct rt_training_plan *p
         rt_text_item(&gpus, " or ", "%s", request->gpu[g].device.name);
     for (size_t g = 0; g < request->gpus_count; g++)
         if (g < 2 || g + 1 == request->gpus_count || request->gpus_count <= FEW_COUNTS)
-            rt_text_item(&counts, g + 1 == request->gpus_count && g >= FEW_COUNTS ? " ... " : ", ", "%" PRId64,
-                         request->gpus[g]);
+            rt_text_item(&counts, g + 1 == request->gpus_count && g >= FEW_COUNTS ? " ... " : ", ",
+                         "%" PRId64, request->gpus[g]);
     if (!isnan(request->tokens))
         rt_text_add(&tokens, "; %s tokens in all", rt_number_text(request->tokens).text);
     rt_report_add_title(
@@ -236,6 +234,25 @@ static void add_budget(struct rt_report *report, const struct rt_training_reques
     rt_text_release(&words);
 }
 
+/* How it is launched, and what its step looks like. */
+static int add_fastest(struct rt_report *report, const struct rt_training_plan *plan, uint32_t candidate,
+                       bool pictures)
+{
+    struct rt_prediction prediction = {.refused = NULL};
+    char *launch = rt_training_launch(plan, &plan->candidate[candidate]);
+    rt_report_add_heading(report, "To launch the fastest");
+    rt_report_add_lines(report, launch);
+    free(launch);
+    if (!pictures)
+        return RT_OK;
+    int status = predict(plan, candidate, &prediction);
+    rt_report_add_heading(report, "The step of the fastest");
+    if (status == RT_OK)
+        rt_prediction_add_plots(report, &prediction);
+    rt_prediction_release(&prediction);
+    return status;
+}
+
 static int add_head(struct rt_report *report, const struct rt_training_plan *plan, bool pictures)
 {
     int64_t best[RT_COSTS];
@@ -249,7 +266,7 @@ static int add_head(struct rt_report *report, const struct rt_training_plan *pla
         best[cost] = rt_training_best(plan, cost);
     for (int cost = 0; status == RT_OK && cost < RT_COSTS; cost++)
         if (best[cost] >= 0)
-            status = add_best(report, plan, (enum rt_training_cost)cost, best, pictures);
+            status = add_best(report, plan, (enum rt_training_cost)cost, best);
         else
             rt_report_add_json(report, cost_names[cost], json_null());
     if (status != RT_OK)
@@ -258,11 +275,7 @@ static int add_head(struct rt_report *report, const struct rt_training_plan *pla
         rt_report_add_words(report, "best", "none keeps to the budget; the table has the fastest of each");
         return RT_OK;
     }
-    char *launch = rt_training_launch(plan, &plan->candidate[best[RT_COST_HOURS]]);
-    rt_report_add_heading(report, "To launch the fastest");
-    rt_report_add_lines(report, launch);
-    free(launch);
-    return RT_OK;
+    return add_fastest(report, plan, (uint32_t)best[RT_COST_HOURS], pictures);
 }
 
 /* ---- tables ---- */
@@ -287,7 +300,7 @@ static void mark_front(const struct rt_training_plan *plan, const int64_t *best,
 
 static void add_choices(struct rt_report *report, const struct rt_training_plan *plan)
 {
-    struct rt_table *table = new_table(plan, true);
+    struct rt_table *table = new_table(plan, false);
     int64_t *best = rt_malloc((plan->cell_count + 1) * sizeof *best);
     bool *front = rt_calloc(plan->cell_count + 1, sizeof *front);
     for (size_t i = 0; i < plan->cell_count; i++)
@@ -308,7 +321,7 @@ static void add_nearest(struct rt_report *report, const struct rt_training_plan 
     if (best < 0)
         return;
     const struct rt_training_cell *cell = &plan->cell[plan->candidate[best].cell];
-    struct rt_table *table = new_table(plan, false);
+    struct rt_table *table = new_table(plan, true);
     for (size_t b = 0; b < cell->best_count[RT_COST_HOURS]; b++)
         add_row(table, plan, cell->best[RT_COST_HOURS][b], true);
     char *title = rt_format("The fastest cuts of %" PRId64 " %s", cell->gpus,
@@ -383,10 +396,8 @@ static char *nearest_words(enum rt_training_fate fate, double least)
 static void add_reasons(struct rt_report *report, const struct rt_training_plan *plan)
 {
     static const struct rt_column reason_columns[] = {
-        {"gpu", NULL, 's', 0},
-        {"outcome", "", 's', 0},
-        {"candidates", NULL, 'd', 0},
-        {"nearest_words", "nearest", 'r', 0},
+        {"gpu", NULL, 's', 0},        {"outcome", "", 's', 0},
+        {"candidates", NULL, 'd', 0}, {"nearest_words", "nearest", 'r', 0},
         {"words", "what", 's', 0},
     };
     struct rt_table *table = rt_table_new(reason_columns, RT_COUNT(reason_columns));

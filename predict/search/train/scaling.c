@@ -36,12 +36,14 @@ static void make_curve(const struct rt_training_plan *plan, size_t gpu, bool wea
 }
 
 /* As many times the tokens as GPUs, from the first point on. */
-static void add_ideal(struct rt_plot *plot, const struct curve *curve)
+static void add_ideal(struct rt_plot *plot, const char *gpu, const struct curve *curve)
 {
     double tokens_s[RT_TRAINING_COUNTS];
+    char *name = rt_format("%s, as many times the tokens as GPUs", gpu);
     for (size_t i = 0; i < curve->count; i++)
         tokens_s[i] = curve->tokens_s[0] * curve->gpus[i] / curve->gpus[0];
-    rt_plot_limit(plot, "as many times the tokens as GPUs", curve->gpus, tokens_s, curve->count);
+    rt_plot_limit(plot, name, curve->gpus, tokens_s, curve->count);
+    free(name);
 }
 
 static void add_curve(struct rt_plot *plot, const char *gpu, bool weak, const struct curve *curve,
@@ -72,7 +74,7 @@ static void add_plot(struct rt_report *report, const struct rt_training_plan *pl
             if (curve.count == 0)
                 continue;
             if (rate && !weak)
-                add_ideal(plot, &curve);
+                add_ideal(plot, request->gpu[g].device.name, &curve);
             add_curve(plot, request->gpu[g].device.name, weak, &curve, rate ? curve.tokens_s : curve.mfu_pct);
         }
     rt_report_add_plot(report, plot);

@@ -187,8 +187,8 @@ double rt_training_saved_bytes(const struct rt_training_plan *plan, const struct
 
 /* --- forecasting a candidate --- */
 
-int rt_training_forecast(const struct rt_training_plan *plan, const struct rt_training_candidate *c, bool energy,
-                         struct rt_forecast *out)
+int rt_training_forecast(const struct rt_training_plan *plan, const struct rt_training_candidate *c,
+                         bool energy, struct rt_forecast *out)
 {
     const struct rt_training_shape *shape = shape_of(plan, c);
     struct rt_step step = rt_training_step(plan, c);
