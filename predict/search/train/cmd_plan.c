@@ -1,5 +1,6 @@
 /* `rooftile plan`: how many of which GPU serve a model within a target, or train it. */
 #include "base/status.h"
+#include "base/text.h"
 #include "models/networks/step_options.h"
 #include "predict/search/train/command.h"
 
@@ -20,6 +21,22 @@ static int read_counts(const char *option, const char *text, void *value)
                                               "give numbers such as 8,16", "a number of GPUs is 1 to 1048576",
                                               MOST_GPUS};
     return rt_rising_numbers_read(option, text, &kind, RT_SERVING_COUNTS, value);
+}
+
+static void suggest(struct rt_text *list, const char *const *names, int count)
+{
+    for (int i = 0; i < count; i++)
+        rt_text_item(list, "\n", "%s", names[i]);
+}
+
+static void suggest_shards(struct rt_text *list)
+{
+    suggest(list, rt_shard_kinds, RT_SHARD_COUNT);
+}
+
+static void suggest_recomputes(struct rt_text *list)
+{
+    suggest(list, rt_recomputes, RT_RECOMPUTE_COUNT);
 }
 
 #define DEGREE(axis) RT_OWN(struct arguments, training.degree[axis], rt_training_degrees_read)
@@ -113,10 +130,11 @@ static const struct rt_option options[] = {
     {"pp", 0, "N,...", DEGREE(RT_AXIS_PP), "Pipeline stages"},
     {"dp", 0, "N,...", DEGREE(RT_AXIS_DP), "Data-parallel degrees"},
     {"micro-batch", 0, "N,...", DEGREE(RT_AXIS_MICRO_BATCH), "Sequences of a micro batch (default: 1 to 64)"},
-    {"shard", 0, "WHAT,...", RT_ITEMS(struct arguments, training.shards),
+    {"shard", 0, "WHAT,...", RT_ITEMS(struct arguments, training.shards, .suggests = suggest_shards),
      "What data-parallel GPUs share out: none, optimizer, gradients, parameters (default: what the runtime "
      "knows)"},
-    {"recompute", 0, "WHAT,...", RT_ITEMS(struct arguments, training.recomputes),
+    {"recompute", 0, "WHAT,...",
+     RT_ITEMS(struct arguments, training.recomputes, .suggests = suggest_recomputes),
      "What runs again in the backward pass: none, layers"},
     RT_HEADING("GPUs' links:"),
     {"fabric", 0, "NAME", RT_CHOICE(struct arguments, shared.fabric, rt_fabrics),

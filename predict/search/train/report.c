@@ -87,6 +87,7 @@ static void add_row(struct rt_table *table, const struct rt_training_plan *plan,
                  100 * c->exposed, 100 * c->bubble, front);
     rt_table_row_json(table, "parallel", cut_json(c));
     rt_table_row_json(table, "batch", json_integer(cell->batch));
+    rt_table_row_json(table, "step_joules", rt_json_number(c->joules));
     free(words);
 }
 
@@ -128,6 +129,26 @@ static void add_run(struct rt_report *report, const struct rt_training_plan *pla
     rt_text_release(&words);
 }
 
+/* Of the GPU that needs most: a pipeline's first stage. */
+static void add_memory(struct rt_report *report, const struct rt_forecast *f)
+{
+    const struct rt_graph_memory *m = &f->memory;
+    rt_report_add_words(
+        report, "",
+        "memory %.1f of %.1f GiB a GPU: weights %.1f, gradients %.1f, optimizer %.1f, activations %.1f",
+        f->taken.used / RT_GIB, f->memory_bytes / RT_GIB, m->weights / RT_GIB, m->gradients / RT_GIB,
+        m->optimizer / RT_GIB, m->activations / RT_GIB);
+}
+
+static json_t *memory_json(const struct rt_forecast *f)
+{
+    const struct rt_graph_memory *m = &f->memory;
+    return json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "available", f->memory_bytes / RT_GIB, "taken",
+                     f->taken.used / RT_GIB, "weights", m->weights / RT_GIB, "gradients",
+                     m->gradients / RT_GIB, "optimizer", m->optimizer / RT_GIB, "activations",
+                     m->activations / RT_GIB, "workspace", m->workspace / RT_GIB);
+}
+
 static void add_step(struct rt_report *report, const struct rt_training_plan *plan, uint32_t candidate,
                      const struct rt_prediction *prediction)
 {
@@ -142,8 +163,7 @@ static void add_step(struct rt_report *report, const struct rt_training_plan *pl
                             tokens_per_s(plan, c));
     rt_report_add_words(report, "", "MFU %.1f%%, HFU %.1f%%, exposed communication %.1f%%, bubble %.1f%%",
                         100 * c->mfu, 100 * c->hfu, 100 * c->exposed, 100 * c->bubble);
-    rt_report_add_words(report, "", "memory %.1f of %.1f GiB a GPU", f->taken.used / RT_GIB,
-                        f->memory_bytes / RT_GIB);
+    add_memory(report, f);
 }
 
 static json_t *best_json(const struct rt_training_plan *plan, uint32_t candidate,
@@ -154,6 +174,7 @@ static json_t *best_json(const struct rt_training_plan *plan, uint32_t candidate
     add_row(table, plan, candidate, true);
     rt_table_row_json(table, "step_ms_low", rt_json_number(prediction->forecast.interval_low_us / 1e3));
     rt_table_row_json(table, "step_ms_high", rt_json_number(prediction->forecast.interval_high_us / 1e3));
+    rt_table_row_json(table, "memory_parts_gib", memory_json(&prediction->forecast));
     rt_table_row_json(table, "launch", rt_json_text(launch));
     json_t *rows = rt_table_json(table), *row = json_incref(json_array_get(rows, 0));
     json_decref(rows);
