@@ -143,10 +143,11 @@ static void add_memory(struct rt_report *report, const struct rt_forecast *f)
 static json_t *memory_json(const struct rt_forecast *f)
 {
     const struct rt_graph_memory *m = &f->memory;
-    return json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "available", f->memory_bytes / RT_GIB, "taken",
-                     f->taken.used / RT_GIB, "weights", m->weights / RT_GIB, "gradients",
-                     m->gradients / RT_GIB, "optimizer", m->optimizer / RT_GIB, "activations",
-                     m->activations / RT_GIB, "workspace", m->workspace / RT_GIB);
+    return json_pack("{s:o, s:f, s:f, s:f, s:f, s:f, s:f}", "available",
+                     rt_json_number(f->memory_bytes / RT_GIB), "taken", f->taken.used / RT_GIB, "weights",
+                     m->weights / RT_GIB, "gradients", m->gradients / RT_GIB, "optimizer",
+                     m->optimizer / RT_GIB, "activations", m->activations / RT_GIB, "workspace",
+                     m->workspace / RT_GIB);
 }
 
 static void add_step(struct rt_report *report, const struct rt_training_plan *plan, uint32_t candidate,
