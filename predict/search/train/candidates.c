@@ -4,15 +4,16 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "predict/search/train/plan.h"
+#include "predict/step/collectives.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Beyond these nothing is tried unless it is asked for: tensor-parallel GPUs where nothing says how many a
- * server has, tokens of a sequence on each context-parallel GPU at least, sequences of a micro batch. */
-enum { MOST_TENSOR = 8, LEAST_CONTEXT_TOKENS = 1024, MOST_MICRO_BATCH = 64, MOST_CANDIDATES = 20000000 };
+/* Beyond these nothing is tried unless it is asked for: tokens of a sequence on each context-parallel GPU at
+ * least, sequences of a micro batch. */
+enum { LEAST_CONTEXT_TOKENS = 1024, MOST_MICRO_BATCH = 64, MOST_CANDIDATES = 20000000 };
 
 /* A cut that is being made: axis after axis. */
 struct cutting {
@@ -40,6 +41,11 @@ static void add_divisors(struct values *values, int64_t of, int64_t most)
             add_value(values, d);
 }
 
+int64_t rt_training_node_gpus(const struct rt_training_plan *plan, const struct rt_training_cell *cell)
+{
+    return rt_cluster_of(&plan->request->gpu[cell->gpu].device, &plan->request->step.parallel).node_gpus;
+}
+
 static const struct rt_training_cell *cell_of(const struct cutting *c)
 {
     return &c->plan->cell[c->cell];
@@ -65,8 +71,8 @@ static int64_t left(const struct cutting *c, enum rt_training_axis axis)
 /* Tensor-parallel GPUs pass messages in every layer: they stay within a server. */
 static void list_tensor(const struct cutting *c, struct values *out)
 {
-    int64_t node = c->plan->request->step.parallel.cluster.node_gpus;
-    add_divisors(out, left(c, RT_AXIS_TP), c->plan->trainer->tensor ? (node > 0 ? node : MOST_TENSOR) : 1);
+    add_divisors(out, left(c, RT_AXIS_TP),
+                 c->plan->trainer->tensor ? rt_training_node_gpus(c->plan, cell_of(c)) : 1);
 }
 
 static void list_context(const struct cutting *c, struct values *out)

@@ -228,12 +228,11 @@ static void (*const launches[RT_COUNT(trainers)])(const struct launched *l, stru
 
 char *rt_training_launch(const struct rt_training_plan *plan, const struct rt_training_candidate *c)
 {
-    int64_t node = plan->request->step.parallel.cluster.node_gpus;
     struct launched l = {.request = plan->request,
                          .cell = &plan->cell[c->cell],
                          .c = c,
                          .layers = plan->request->source->model.layers,
-                         .node = node > 0 ? node : 8};
+                         .node = rt_training_node_gpus(plan, &plan->cell[c->cell])};
     struct rt_text out = {0};
     launches[plan->trainer - trainers](&l, &out);
     return rt_text_take(&out);

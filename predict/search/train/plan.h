@@ -159,6 +159,8 @@ void rt_training_plan_release(struct rt_training_plan *plan);
 /* Lists cells and their candidates, with those that cannot be cut, and the shapes that they share. RT_EUSAGE:
  * no number of GPUs can be cut as asked (the sentence says which values would do), or there are too many. */
 int rt_training_list(struct rt_training_plan *plan);
+/* GPUs of a server of a cell. */
+int64_t rt_training_node_gpus(const struct rt_training_plan *plan, const struct rt_training_cell *cell);
 /* The step of a candidate, as `rooftile predict` would be asked for it. */
 struct rt_step rt_training_step(const struct rt_training_plan *plan, const struct rt_training_candidate *c);
 
