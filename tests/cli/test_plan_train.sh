@@ -101,6 +101,14 @@ for cut in json.load(open("stdout"))["cuts"]:
 PY
 if [ -s python.out ]; then not_ok "degrees as asked" "$(tail -n 3 python.out)"; else ok "degrees as asked"; fi
 
+# --- servers: slower ones between them never help ---
+step_ms() { python3 -c 'import json; print(json.load(open("stdout"))["fastest"]["step_ms"])'; }
+succeeds "fast servers" plan --gpus 32 --node-gpus 4 --node-gbs 50 --json
+fast=$(step_ms)
+succeeds "slow servers" plan --gpus 32 --node-gpus 4 --node-gbs 2 --json
+slow=$(step_ms)
+python3 -c "raise SystemExit(not $fast < $slow)" && ok "slow servers cost time" || not_ok "slow servers cost time" "$fast $slow"
+
 # --- budgets: how many GPUs ---
 succeeds budget plan --tokens 1e10 --max-hours 40 --json
 python3 - >python.out 2>&1 <<'PY'

@@ -142,6 +142,15 @@ static const struct rt_option options[] = {
      "has it"},
     {"link-gbs", 0, "X", RT_NUMBER(struct arguments, shared.link_gbs, 1e-3, 1e6),
      "What a GPU sends to others, 10^9 bytes/s one way (default: by the GPU's description)"},
+    {"node-gpus", 0, "N", RT_INTEGER(struct arguments, training.step.parallel.cluster.node_gpus, 1, 65536),
+     "training: GPUs of a server, or of one NVLink domain over several (default: by the GPU's description)"},
+    {"node-gbs", 0, "X", RT_NUMBER(struct arguments, training.step.parallel.cluster.node_gbs, 0.01, 1e5),
+     "training: what each GPU sends to other servers, 10^9 bytes/s one way (default: by the GPU's description)"},
+    {"network", 0, "NAME", RT_CHOICE(struct arguments, training.step.parallel.cluster.network, rt_networks),
+     "training: what joins servers: infiniband, roce, efa, slingshot or tcp (default: own, InfiniBand)"},
+    {"oversubscription", 0, "X",
+     RT_NUMBER(struct arguments, training.step.parallel.cluster.oversubscription, 1, 1e3),
+     "training: how many times more bytes/s the servers send than the network's core carries (default: 1)"},
     RT_HEADING("Search:"),
     {"exhaustive", 0, NULL, RT_FLAG(struct arguments, shared.exhaustive),
      "Simulate (training: forecast) every candidate that fits, also those that bounds rule out: slow"},
@@ -179,7 +188,8 @@ static int check_half(const struct rt_command_line *line)
         NULL};
     static const char *const training[] = {
         "batch", "seq", "tokens", "max-hours", "max-money",   "max-joules", "runtime",   "dtype", "optimizer",
-        "host",  "tp",  "pp",     "dp",        "micro-batch", "shard",      "recompute", NULL};
+        "host",  "tp",  "pp",     "dp",        "micro-batch", "shard",      "recompute",
+        "node-gpus", "node-gbs", "network", "oversubscription", NULL};
     const struct arguments *arguments = line->options;
     const char *given = rt_given_of(line, arguments->train ? serving : training);
     if (given != NULL)
