@@ -16,11 +16,66 @@ int64_t rt_build_shard(int64_t elements, int64_t parts)
     return (elements + parts - 1) / parts;
 }
 
-uint32_t rt_build_linear(struct rt_graph *graph, const char *name, uint32_t x, int64_t rows, int64_t in,
-                         int64_t out, bool bias)
+static bool fuses_accumulation(const struct rt_graph *graph)
+{
+    return rt_runtimes[graph->options.runtime].accumulation == RT_ACCUMULATION_FUSED;
+}
+
+/* The product that makes a weight's gradient; fused, it adds to the sum in fp32 (Apex's
+ * fused_weight_gradient_mlp_cuda) instead of writing it. */
+static void weight_gradient(struct rt_graph *graph, int64_t batch, int64_t m, int64_t k, int64_t n)
+{
+    product_kernel(graph, RT_BACKWARD, RT_OP_LINEAR, batch, m, k, n);
+    struct rt_graph_kernel *kernel = &graph->kernels[graph->kernel_count - 1];
+    if (fuses_accumulation(graph))
+        kernel->bytes +=
+            (2 * 4 - rt_dtypes[graph->options.dtype].bytes) * (double)batch * (double)m * (double)n;
+}
+
+/* Training in narrow products: x(rows, cols) as Transformer Engine casts it, by rows for one product and by
+ * columns for the other, and of fp8 and fp4, whose scale is the tensor's, once more read for its maximum
+ * (current scaling); fp8_block and others scale blocks as they go. What is kept is narrow. */
+static struct rt_graph_kernel *quantise_kernel(struct rt_graph *graph, enum rt_phase phase, int64_t rows,
+                                               int64_t cols)
+{
+    double wide = rt_dtypes[graph->options.dtype].bytes, narrow = rt_dtypes[graph->products].bytes;
+    bool whole = graph->products == RT_FP8 || graph->products == RT_FP4;
+    struct rt_graph_kernel *kernel = rt_graph_add_kernel(
+        graph, phase, RT_OP_QUANTISE, (const int64_t[]){rows, cols, (int64_t)ceil(8 * narrow)});
+    kernel->bytes = (wide * (whole ? 2 : 1) + 2 * narrow) * (double)rows * (double)cols;
+    return kernel;
+}
+
+static uint32_t quantise(struct rt_graph *graph, uint32_t x, int64_t rows, int64_t cols)
+{
+    if (!rt_graph_trains(graph) || !rt_graph_narrows(graph))
+        return x;
+    uint32_t node = rt_node_add(graph, "quantise", x, RT_NO_INPUT, (double)rows * cols);
+    rt_graph_set_dtype(quantise_kernel(graph, RT_FORWARD, rows, cols), graph->options.dtype);
+    graph->nodes[node].dtype = graph->products;
+    rt_node_begin_backward(graph, node);
+    return node;
+}
+
+/* `batch` products with weights, forward and backward, of the last node. */
+static void products(struct rt_graph *graph, uint32_t x, int64_t batch, int64_t rows, int64_t in, int64_t out)
+{
+    if (rt_graph_narrows(graph)) /* dy */
+        quantise_kernel(graph, RT_BACKWARD, batch * rows, out);
+    if (rt_node_has_gradient(graph, x))
+        product_kernel(graph, RT_BACKWARD, RT_OP_LINEAR, batch, rows, out, in); /* dx = dy W^T */
+    if (!rt_graph_freezes(graph))
+        weight_gradient(graph, batch, out, rows, in); /* dW^T = dy^T x */
+}
+
+uint32_t rt_build_product(struct rt_graph *graph, const char *name, uint32_t x, int64_t rows, int64_t in,
+                          int64_t out, bool bias)
 {
     x = rt_node_cast_product(graph, x, (double)rows * in);
+    x = quantise(graph, x, rows, in);
     uint32_t node = rt_node_add(graph, name, x, RT_NO_INPUT, (double)rows * out);
+    if (rt_dtype_is_narrow(graph->nodes[node].dtype))
+        graph->nodes[node].dtype = graph->options.dtype;
     graph->nodes[node].parameters = (double)in * out + (bias ? out : 0);
     graph->nodes[node].gradient = true;
     rt_node_cast_weight(graph, in * out);
@@ -29,10 +84,11 @@ uint32_t rt_build_linear(struct rt_graph *graph, const char *name, uint32_t x, i
     product_kernel(graph, RT_FORWARD, RT_OP_LINEAR, 1, rows, in, out);
     if (!rt_node_begin_backward(graph, node))
         return node;
-    rt_node_save(graph, x);
-    if (rt_node_has_gradient(graph, x))
-        product_kernel(graph, RT_BACKWARD, RT_OP_LINEAR, 1, rows, out, in); /* dx = dy W^T */
-    product_kernel(graph, RT_BACKWARD, RT_OP_LINEAR, 1, out, rows, in);     /* dW^T = dy^T x */
+    if (!rt_graph_freezes(graph))
+        rt_node_save(graph, x);
+    products(graph, x, 1, rows, in, out);
+    if (rt_graph_freezes(graph))
+        return node;
     rt_node_cast_gradient(graph, in * out);
     if (bias) {
         rt_node_add_kernel(graph, RT_BACKWARD, RT_OP_REDUCE, rows, out); /* db = sum of dy over rows */
@@ -41,6 +97,47 @@ uint32_t rt_build_linear(struct rt_graph *graph, const char *name, uint32_t x, i
     rt_node_accumulate(graph, in * out);
     if (bias)
         rt_node_accumulate(graph, out);
+    return node;
+}
+
+/* y + x A B, of rank r: A (in, r), B (r, out) (Hu et al., LoRA, 2021, section 4.1). */
+static uint32_t adapt(struct rt_graph *graph, uint32_t x, uint32_t y, int64_t rows, int64_t in, int64_t out)
+{
+    int64_t rank = graph->options.lora;
+    graph->adapting = true;
+    uint32_t low = rt_build_product(graph, "lora.a", x, rows, in, rank, false);
+    low = rt_build_product(graph, "lora.b", low, rows, rank, out, false);
+    y = rt_build_binary(graph, "lora.add", RT_OP_ADD, y, low, rows, out, rows * out);
+    graph->adapting = false;
+    return y;
+}
+
+uint32_t rt_build_linear(struct rt_graph *graph, const char *name, uint32_t x, int64_t rows, int64_t in,
+                         int64_t out, bool bias)
+{
+    uint32_t y = rt_build_product(graph, name, x, rows, in, out, bias);
+    bool layer = graph->blocks[graph->block_count - 1].role == RT_BLOCK_LAYER;
+    return graph->options.lora > 0 && layer && rt_graph_trains(graph) ? adapt(graph, x, y, rows, in, out) : y;
+}
+
+uint32_t rt_build_grouped(struct rt_graph *graph, const char *name, uint32_t x, const struct rt_grouped *of)
+{
+    int64_t batch = of->experts, rows = of->rows, in = of->in, out = of->out;
+    x = quantise(graph, x, batch * rows, in);
+    uint32_t node = rt_node_add(graph, name, x, RT_NO_INPUT, (double)(batch * rows) * (double)out);
+    if (rt_dtype_is_narrow(graph->nodes[node].dtype))
+        graph->nodes[node].dtype = graph->options.dtype;
+    graph->nodes[node].role = RT_NODE_EXPERTS;
+    graph->nodes[node].parameters = (double)of->held * in * out;
+    graph->nodes[node].gradient = true;
+    product_kernel(graph, RT_FORWARD, RT_OP_LINEAR, batch, rows, in, out);
+    if (!rt_node_begin_backward(graph, node))
+        return node;
+    if (!rt_graph_freezes(graph))
+        rt_node_save(graph, x);
+    products(graph, x, batch, rows, in, out);
+    if (!rt_graph_freezes(graph))
+        rt_node_accumulate(graph, of->held * in * out);
     return node;
 }
 
@@ -64,6 +161,15 @@ uint32_t rt_build_bmm(struct rt_graph *graph, const char *name, uint32_t a, uint
 
 #define BACKWARD_PRODUCTS 2.5 /* of fused attention, over its forward products */
 
+/* Whose kernels they are: of a runtime that names no library, the measured ones' forward pass. */
+static void set_library(const struct rt_graph *graph, struct rt_graph_kernel *kernel)
+{
+    enum rt_attention_library library = rt_graph_attention(&graph->options);
+    const struct rt_attention_speed *speed = &rt_attention_speeds[library];
+    kernel->flash2 = speed->flash2;
+    kernel->slower = speed->forward * (kernel->call.phase == RT_BACKWARD ? speed->backward : 1);
+}
+
 uint32_t rt_build_fused_attention(struct rt_graph *graph, const char *name, uint32_t q, uint32_t k,
                                   uint32_t v, enum rt_op_id op, const int64_t *dim, double outputs)
 {
@@ -73,7 +179,7 @@ uint32_t rt_build_fused_attention(struct rt_graph *graph, const char *name, uint
     uint32_t node = rt_node_add(graph, name, q, k, outputs);
     if (v != RT_NO_INPUT)
         rt_graph_add_input(graph, v);
-    rt_graph_add_kernel(graph, RT_FORWARD, op, dim);
+    set_library(graph, rt_graph_add_kernel(graph, RT_FORWARD, op, dim));
     graph->nodes[node].role = op == RT_OP_ATTENTION_GENERATION ? RT_NODE_DECODES
                               : op == RT_OP_ATTENTION_CONTEXT  ? RT_NODE_CHUNKS
                                                                : RT_NODE_TOKENS;
@@ -87,7 +193,41 @@ uint32_t rt_build_fused_attention(struct rt_graph *graph, const char *name, uint
     kernel->multiple = BACKWARD_PRODUCTS;
     kernel->flops *= BACKWARD_PRODUCTS;
     kernel->bytes *= BACKWARD_PRODUCTS;
+    set_library(graph, kernel);
     return node;
+}
+
+/* A message beside the attention before it, then attention to what it brought. */
+static void ring_pass(struct rt_graph *graph, enum rt_phase phase, const int64_t *dim, int64_t elements)
+{
+    struct rt_graph_kernel *kernel =
+        rt_graph_add_kernel(graph, phase, RT_OP_SEND_RECEIVE, (const int64_t[]){2, elements});
+    kernel->group = RT_GROUP_CONTEXT;
+    kernel->overlaps = true;
+    kernel = rt_graph_add_kernel(graph, phase, RT_OP_ATTENTION_CROSS, dim);
+    double products = phase == RT_BACKWARD ? BACKWARD_PRODUCTS : 1;
+    kernel->multiple = products;
+    kernel->flops *= products;
+    kernel->bytes *= products;
+    set_library(graph, kernel);
+}
+
+void rt_build_ring(struct rt_graph *graph, const int64_t *dim, int64_t elements)
+{
+    for (int64_t pass = 1; pass < graph->options.context_parallel; pass++)
+        ring_pass(graph, RT_FORWARD, dim, elements);
+    for (int64_t pass = 1; rt_graph_trains(graph) && pass < graph->options.context_parallel; pass++)
+        ring_pass(graph, RT_BACKWARD, dim, 2 * elements);
+}
+
+void rt_build_gathered_context(struct rt_graph *graph, int64_t elements)
+{
+    const int64_t dim[] = {graph->options.context_parallel, elements};
+    rt_graph_add_kernel(graph, RT_FORWARD, RT_OP_ALL_GATHER, dim)->group = RT_GROUP_CONTEXT;
+    if (rt_graph_trains(graph)) {
+        rt_graph_add_kernel(graph, RT_BACKWARD, RT_OP_ALL_GATHER, dim)->group = RT_GROUP_CONTEXT;
+        rt_graph_add_kernel(graph, RT_BACKWARD, RT_OP_REDUCE_SCATTER, dim)->group = RT_GROUP_CONTEXT;
+    }
 }
 
 /* Kernels of the gradient of op(x) (tools/autograd/derivatives.yaml). x + c passes its gradient on. */
@@ -223,22 +363,24 @@ uint32_t rt_build_softmax(struct rt_graph *graph, const char *name, uint32_t x, 
 }
 
 /* With `vectors` of parameters, `elements` each. */
-static uint32_t norm_of(struct rt_graph *graph, const char *name, uint32_t x, int64_t rows, int64_t cols,
-                        int vectors, int64_t elements)
+static uint32_t norm_of(struct rt_graph *graph, const char *name, enum rt_op_id op, uint32_t x, int64_t rows,
+                        int64_t cols, int vectors, int64_t elements)
 {
+    enum rt_op_id backward = op == RT_OP_RMSNORM ? RT_OP_RMSNORM_BACKWARD : RT_OP_LAYERNORM_BACKWARD;
     x = rt_node_cast(graph, x, (double)rows * cols, RT_FP32);
     uint32_t node = rt_node_add(graph, name, x, RT_NO_INPUT, (double)rows * cols);
     graph->nodes[node].fusable = true;
     graph->nodes[node].parameters = (double)vectors * elements;
     graph->nodes[node].gradient |= vectors > 0;
-    rt_node_add_kernel(graph, RT_FORWARD, RT_OP_LAYERNORM, rows, cols);
+    rt_node_add_kernel(graph, RT_FORWARD, op, rows, cols);
     if (rt_node_begin_backward(graph, node)) {
         rt_node_save(graph, x);
-        rt_node_add_kernel(graph, RT_BACKWARD, RT_OP_LAYERNORM_BACKWARD, rows, cols);
-        /* dy and x are read once more, for the gradients of weight and bias (layer_norm_kernel.cu) */
-        if (vectors > 0)
+        rt_node_add_kernel(graph, RT_BACKWARD, backward, rows, cols);
+        /* dy and x are read once more, for the gradients of weight and bias (layer_norm_kernel.cu); fused
+         * kernels sum them up beside dx (Apex, Transformer Engine, flash-attn) */
+        if (vectors > 0 && !rt_runtimes[graph->options.runtime].fused_norms && !rt_graph_freezes(graph))
             rt_node_add_kernel(graph, RT_BACKWARD, RT_OP_REDUCE, rows, cols)->bytes *= 2;
-        for (int w = 0; w < vectors; w++)
+        for (int w = 0; w < vectors && !rt_graph_freezes(graph); w++)
             rt_node_accumulate(graph, elements);
     }
     return node;
@@ -247,18 +389,24 @@ static uint32_t norm_of(struct rt_graph *graph, const char *name, uint32_t x, in
 uint32_t rt_build_groupnorm(struct rt_graph *graph, const char *name, uint32_t x, int64_t rows, int64_t cols,
                             int64_t channels)
 {
-    return norm_of(graph, name, x, rows, cols, 2, channels);
+    return norm_of(graph, name, RT_OP_LAYERNORM, x, rows, cols, 2, channels);
+}
+
+uint32_t rt_build_fused_rmsnorm(struct rt_graph *graph, const char *name, uint32_t x, int64_t rows,
+                                int64_t cols)
+{
+    return norm_of(graph, name, RT_OP_RMSNORM, x, rows, cols, 1, cols);
 }
 
 uint32_t rt_build_layernorm(struct rt_graph *graph, const char *name, uint32_t x, int64_t rows, int64_t cols)
 {
-    return norm_of(graph, name, x, rows, cols, 2, cols);
+    return norm_of(graph, name, RT_OP_LAYERNORM, x, rows, cols, 2, cols);
 }
 
 uint32_t rt_build_layernorm_of(struct rt_graph *graph, const char *name, uint32_t x, int64_t rows,
                                int64_t cols, int vectors)
 {
-    return norm_of(graph, name, x, rows, cols, vectors, cols);
+    return norm_of(graph, name, RT_OP_LAYERNORM, x, rows, cols, vectors, cols);
 }
 
 /* Backward: the gradient of each row's mean, divided by the columns, for all of them. */
@@ -401,9 +549,40 @@ uint32_t rt_build_constant(struct rt_graph *graph, const char *name, enum rt_op_
     return node;
 }
 
+uint32_t rt_build_fused(struct rt_graph *graph, const char *name, enum rt_op_id op, uint32_t x, uint32_t z,
+                        int64_t rows, int64_t cols, const struct rt_fused_pass *pass)
+{
+    double width = rt_dtypes[graph->options.dtype].bytes, elements = (double)rows * (double)cols;
+    uint32_t node = rt_node_add(graph, name, x, z, elements);
+    rt_node_add_kernel(graph, RT_FORWARD, op, rows, cols)->bytes =
+        (width * pass->moved + (pass->mask && rt_graph_trains(graph) ? 1 : 0)) * elements;
+    if (!rt_node_begin_backward(graph, node))
+        return node;
+    if (pass->keeps)
+        rt_node_save(graph, x);
+    if (pass->mask)
+        graph->nodes[node].saved += elements / rt_node_width(graph, node);
+    if (pass->moved_back > 0)
+        rt_node_add_kernel(graph, RT_BACKWARD, op, rows, cols)->bytes =
+            (width * pass->moved_back + (pass->mask ? 1 : 0)) * elements;
+    return node;
+}
+
+/* y = act(x) or, of gated ones, act(x) z, of which x and z are the halves of one product. */
+static const struct rt_fused_pass plain_pass = {.moved = 2, .moved_back = 3, .keeps = true},
+                                  gated_pass = {.moved = 3, .moved_back = 5, .keeps = true};
+
+uint32_t rt_build_gated(struct rt_graph *graph, const char *name, uint32_t x, int64_t rows, int64_t cols)
+{
+    return rt_build_fused(graph, name, RT_OP_SILU_MUL, x, RT_NO_INPUT, rows, cols, &gated_pass);
+}
+
 uint32_t rt_build_activation(struct rt_graph *graph, enum rt_activation_kind kind, uint32_t x, int64_t rows,
                              int64_t cols)
 {
+    if (rt_runtimes[graph->options.runtime].fused_activation && kind != RT_ACT_XIELU)
+        return rt_build_fused(graph, "mlp.act", kind == RT_ACT_RELU ? RT_OP_RELU : RT_OP_GELU, x, RT_NO_INPUT,
+                              rows, cols, &plain_pass);
     switch (kind) {
     case RT_ACT_GELU_TANH:
         return gelu_tanh(graph, x, rows, cols);
@@ -433,7 +612,7 @@ uint32_t rt_build_embedding(struct rt_graph *graph, const char *name, int64_t ro
     graph->nodes[node].parameters = (double)vocab * cols;
     graph->nodes[node].gradient = true;
     rt_node_add_kernel(graph, RT_FORWARD, RT_OP_EMBEDDING, rows, cols);
-    if (rt_node_begin_backward(graph, node)) {
+    if (rt_node_begin_backward(graph, node) && !rt_graph_freezes(graph)) {
         rt_node_add_kernel(graph, RT_BACKWARD, RT_OP_FILL, vocab, cols); /* a dense gradient: zeros, */
         rt_node_add_kernel(graph, RT_BACKWARD, RT_OP_INDEX, rows, cols); /* then the rows that were read */
         rt_node_accumulate(graph, vocab * cols);
@@ -460,20 +639,19 @@ void rt_build_optimizer(struct rt_graph *graph)
         return;
     struct rt_graph_totals totals;
     rt_graph_totals(graph, &totals);
-    int64_t parameters = (int64_t)totals.parameters;
+    int64_t parameters = (int64_t)(totals.parameters - totals.frozen);
     rt_graph_add_block(graph, "optimizer", RT_BLOCK_LAST, 1);
     rt_graph_add_node(graph, "optimizer.step");
     struct rt_graph_kernel *kernel =
         rt_graph_add_kernel(graph, RT_ACCUMULATE, RT_OP_OPTIMIZER, (const int64_t[]){parameters});
     rt_graph_set_dtype(kernel, rt_graph_weight_dtype(graph));
-    if (graph->options.optimizer == RT_OPTIMIZER_SGD) { /* w -= rate g: reads both, writes one */
+    struct rt_weight_bytes bytes;
+    rt_graph_weight_bytes(graph, &bytes);
+    kernel->bytes = bytes.moved * (double)parameters;
+    if (graph->options.optimizer == RT_OPTIMIZER_SGD) /* w -= rate g */
         kernel->flops = 2.0 * (double)parameters;
-        kernel->bytes = 3 * rt_dtypes[rt_graph_weight_dtype(graph)].bytes * (double)parameters;
-    }
-    if (graph->options.optimizer == RT_OPTIMIZER_MOMENTUM) { /* m = mu m + g, then w -= rate m */
+    if (graph->options.optimizer == RT_OPTIMIZER_MOMENTUM) /* m = mu m + g, then w -= rate m */
         kernel->flops = 4.0 * (double)parameters;
-        kernel->bytes = 5 * rt_dtypes[rt_graph_weight_dtype(graph)].bytes * (double)parameters;
-    }
 }
 
 /* --- data movement: copies in another order, splits, merges, collectives --- */
@@ -604,10 +782,38 @@ uint32_t rt_build_merge(struct rt_graph *graph, const char *name, uint32_t x, in
     return node;
 }
 
+/* Tokens that tensor-parallel GPUs share out between products are summed up and scattered, and gathered
+ * before the next product; backward the other way round. What was gathered is not kept, but gathered once
+ * more for the gradients of weights (Korthikanti et al. 2022, section 4.2.2). */
+static uint32_t scatter_tokens(struct rt_graph *graph, uint32_t x, int64_t elements)
+{
+    const int64_t dim[] = {graph->options.tensor_parallel, elements};
+    uint32_t node = rt_node_add(graph, "sequence.scatter", x, RT_NO_INPUT, (double)elements / (double)dim[0]);
+    rt_graph_add_kernel(graph, RT_FORWARD, RT_OP_REDUCE_SCATTER, dim);
+    if (rt_graph_trains(graph))
+        rt_graph_add_kernel(graph, RT_BACKWARD, RT_OP_ALL_GATHER, dim);
+    return node;
+}
+
+static uint32_t gather_tokens(struct rt_graph *graph, uint32_t x, int64_t elements)
+{
+    const int64_t dim[] = {graph->options.tensor_parallel, elements};
+    uint32_t node = rt_node_add(graph, "sequence.gather", x, RT_NO_INPUT, (double)elements);
+    graph->nodes[node].regathered = true;
+    rt_graph_add_kernel(graph, RT_FORWARD, RT_OP_ALL_GATHER, dim);
+    if (rt_graph_trains(graph)) {
+        rt_graph_add_kernel(graph, RT_BACKWARD, RT_OP_ALL_GATHER, dim);
+        rt_graph_add_kernel(graph, RT_BACKWARD, RT_OP_REDUCE_SCATTER, dim);
+    }
+    return node;
+}
+
 uint32_t rt_build_all_reduce(struct rt_graph *graph, const char *name, uint32_t x, int64_t elements,
                              bool forward, bool backward)
 {
     int64_t gpus = graph->options.tensor_parallel;
+    if (gpus > 1 && graph->options.sequence_parallel)
+        return forward ? scatter_tokens(graph, x, elements) : gather_tokens(graph, x, elements);
     backward = backward && rt_graph_trains(graph);
     if (gpus == 1 || (!forward && !backward))
         return x;

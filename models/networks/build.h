@@ -12,19 +12,45 @@
 
 #include "models/networks/graph.h"
 
-/* y(rows, out) = x(rows, in) W(in, out) [+ bias(out)] */
+/* Groups of GPUs that nobody asked for are of 1. */
+static inline int64_t rt_at_least_one(int64_t value)
+{
+    return value > 1 ? value : 1;
+}
+
+/* y(rows, out) = x(rows, in) W(in, out) [+ bias(out)], in layers with LoRA's adapters beside it; a product
+ * has none. */
+uint32_t rt_build_product(struct rt_graph *graph, const char *name, uint32_t x, int64_t rows, int64_t in,
+                          int64_t out, bool bias);
 uint32_t rt_build_linear(struct rt_graph *graph, const char *name, uint32_t x, int64_t rows, int64_t in,
                          int64_t out, bool bias);
+
+/* The products of experts in one launch, each of x(rows, in) with its own weights. */
+struct rt_grouped {
+    int64_t experts, rows, in, out;
+    int64_t held; /* experts whose weights are here: more than run where there are few tokens */
+};
+uint32_t rt_build_grouped(struct rt_graph *graph, const char *name, uint32_t x, const struct rt_grouped *of);
 
 /* `batch` products c(m, n) = a(m, k) b(k, n), both operands computed */
 uint32_t rt_build_bmm(struct rt_graph *graph, const char *name, uint32_t a, uint32_t b, int64_t batch,
                       int64_t m, int64_t k, int64_t n);
 
 /* softmax(q k^T) v in one kernel; `dim` as the op's row has them. Backward it computes five products for two
- * (Dao, FlashAttention, 2022, section 3.1 and appendix B), so it counts as 2.5 of the call. `outputs`:
+ * (Dao, FlashAttention, 2022, section 3.1 and appendix B), so it counts as 2.5 of the call, each slower than
+ * forward (rt_attention_speeds). `outputs`:
  * elements of what it returns. */
 uint32_t rt_build_fused_attention(struct rt_graph *graph, const char *name, uint32_t q, uint32_t k,
                                   uint32_t v, enum rt_op_id op, const int64_t *dim, double outputs);
+
+/* Context parallel, of the last node, attention of a GPU's tokens to its own: keys and values of `elements`
+ * go round, each while attention to those before runs (Liu et al., Ring Attention, 2023); backward with their
+ * gradients. `dim`: of attention_cross, to half of the keys of another GPU: causal, with a piece of both
+ * halves of the sequence on each GPU (Brandon et al., Striped Attention, 2023; Transformer Engine's
+ * context_parallel). Or all keys and values are gathered before, `elements` in all (Llama 3, section 3.3.2).
+ */
+void rt_build_ring(struct rt_graph *graph, const int64_t *dim, int64_t elements);
+void rt_build_gathered_context(struct rt_graph *graph, int64_t elements);
 
 /* y(rows, cols) = op(x): relu, gelu, tanh, silu, rsqrt, clamp and the *_scalar ops */
 uint32_t rt_build_unary(struct rt_graph *graph, const char *name, enum rt_op_id op, uint32_t x, int64_t rows,
@@ -60,6 +86,22 @@ uint32_t rt_build_centred_norm(struct rt_graph *graph, uint32_t x, int64_t rows,
 /* x / sqrt(mean(x^2) + eps) * weight, as frameworks write it without a fused kernel: pow, mean, add, rsqrt,
  * two multiplications. Adds six nodes. */
 uint32_t rt_build_rmsnorm(struct rt_graph *graph, uint32_t x, int64_t rows, int64_t cols);
+
+/* The same as one kernel each way. */
+uint32_t rt_build_fused_rmsnorm(struct rt_graph *graph, const char *name, uint32_t x, int64_t rows,
+                                int64_t cols);
+
+/* y(rows, cols) of x and z by one kernel a pass, which moves so many elements of the graph's dtype for each
+ * of y; backward none where 0. */
+struct rt_fused_pass {
+    double moved, moved_back;
+    bool keeps; /* x, for the backward pass */
+    bool mask;  /* training: moves and keeps a byte an element more */
+};
+uint32_t rt_build_fused(struct rt_graph *graph, const char *name, enum rt_op_id op, uint32_t x, uint32_t z,
+                        int64_t rows, int64_t cols, const struct rt_fused_pass *pass);
+/* act(first half) times the second half of x(rows, 2 cols), in one kernel a pass */
+uint32_t rt_build_gated(struct rt_graph *graph, const char *name, uint32_t x, int64_t rows, int64_t cols);
 
 /* The means of x(rows, cols): (rows, 1) */
 uint32_t rt_build_mean(struct rt_graph *graph, const char *name, uint32_t x, int64_t rows, int64_t cols);
@@ -144,7 +186,9 @@ uint32_t rt_build_merge(struct rt_graph *graph, const char *name, uint32_t x, in
 uint32_t rt_build_constant(struct rt_graph *graph, const char *name, enum rt_op_id op, uint32_t x,
                            int64_t rows, int64_t cols);
 
-/* Sum over the tensor-parallel group; no node where the group is one device: returns x. */
+/* Sum over the tensor-parallel group, of x forward or of its gradient backward; no node where the group is
+ * one device: returns x. Sequence parallel: x(elements) summed and scattered, or gathered to so many
+ * elements. */
 uint32_t rt_build_all_reduce(struct rt_graph *graph, const char *name, uint32_t x, int64_t elements,
                              bool forward, bool backward);
 

@@ -87,16 +87,36 @@ void rt_node_cast_gradient(struct rt_graph *graph, int64_t elements)
 
 void rt_node_accumulate(struct rt_graph *graph, int64_t elements)
 {
+    enum rt_accumulation kind = rt_runtimes[graph->options.runtime].accumulation;
+    if (kind == RT_ACCUMULATION_FUSED || rt_graph_freezes(graph))
+        return;
     struct rt_graph_kernel *addition = rt_node_add_kernel(graph, RT_ACCUMULATE, RT_OP_ADD, 1, elements);
     if (graph->options.autocast)
         rt_graph_set_dtype(addition, RT_FP32);
+    else if (kind == RT_ACCUMULATION_WIDE)
+        addition->bytes = (rt_dtypes[graph->options.dtype].bytes + 2 * 4) * (double)elements;
+}
+
+void rt_node_recompute(struct rt_graph *graph)
+{
+    struct rt_node *node = &graph->nodes[graph->node_count - 1];
+    if (!rt_graph_trains(graph) || graph->options.recompute != RT_RECOMPUTE_SELECTIVE)
+        return;
+    node->recomputed = true;
+    for (uint32_t k = 0, count = node->kernel_count; k < count; k++) {
+        struct rt_graph_kernel kernel = graph->kernels[node->kernel + k];
+        if (kernel.call.phase != RT_FORWARD)
+            continue;
+        kernel.call.phase = RT_BACKWARD;
+        *rt_graph_add_kernel(graph, RT_BACKWARD, (enum rt_op_id)kernel.call.op, kernel.call.dim) = kernel;
+    }
 }
 
 void rt_node_weight_gradient(struct rt_graph *graph, enum rt_op_id op, uint32_t read, int64_t rows,
                              int64_t cols, int64_t elements)
 {
     graph->nodes[graph->node_count - 1].gradient = true;
-    if (!rt_graph_trains(graph))
+    if (!rt_graph_trains(graph) || rt_graph_freezes(graph))
         return;
     if (op != RT_OP_ADD) {
         rt_node_save(graph, read);
@@ -108,6 +128,8 @@ void rt_node_weight_gradient(struct rt_graph *graph, enum rt_op_id op, uint32_t 
 
 void rt_node_save(struct rt_graph *graph, uint32_t node)
 {
+    while (node != RT_NO_INPUT && graph->nodes[node].regathered)
+        node = graph->inputs[graph->nodes[node].input];
     if (node == RT_NO_INPUT || graph->nodes[node].output_saved)
         return;
     graph->nodes[node].output_saved = true;

@@ -43,6 +43,10 @@ void rt_node_accumulate(struct rt_graph *graph, int64_t elements);
 void rt_node_weight_gradient(struct rt_graph *graph, enum rt_op_id op, uint32_t read, int64_t rows,
                              int64_t cols, int64_t elements);
 
+/* Selective recompute: the last node keeps nothing, and its forward kernels run again before its backward
+ * ones. */
+void rt_node_recompute(struct rt_graph *graph);
+
 /* Does a gradient flow into the node? RT_NO_INPUT: no. */
 bool rt_node_has_gradient(const struct rt_graph *graph, uint32_t node);
 

@@ -41,6 +41,7 @@ static const struct rt_option options[] = {
      "decode: tokens in the cache (default as --seq)"},
     RT_STEP_OPTIONS(struct arguments, step),
     RT_STEP_GPU_OPTIONS(struct arguments, step),
+    RT_STEP_TRAINING_OPTIONS(struct arguments, step),
     {"layers", 0, "N", RT_INTEGER(struct arguments, step.layers, 1, 65536),
      "Operator graphs in which one layer was traced: their number (default: the layers of the model in the "
      "file's name)"},

@@ -70,6 +70,7 @@ uint32_t rt_graph_add_node(struct rt_graph *graph, const char *name)
     RT_GROW(graph->nodes, graph->node_count, 1, graph->node_capacity);
     graph->nodes[graph->node_count] = (struct rt_node){.name = name,
                                                        .dtype = graph->options.dtype,
+                                                       .adapter = graph->adapting,
                                                        .block = (uint32_t)(graph->block_count - 1),
                                                        .kernel = (uint32_t)graph->kernel_count,
                                                        .input = (uint32_t)graph->input_count};
@@ -84,12 +85,19 @@ void rt_graph_add_input(struct rt_graph *graph, uint32_t from)
     graph->nodes[graph->node_count - 1].input_count++;
 }
 
+bool rt_graph_narrows(const struct rt_graph *graph)
+{
+    return graph->products != graph->options.dtype && rt_dtype_is_narrow(graph->products) &&
+           graph->blocks[graph->block_count - 1].role == RT_BLOCK_LAYER &&
+           (graph->options.wide_parts >> graph->part & 1) == 0 && !graph->adapting;
+}
+
 /* vLLM and the checkpoints it reads quantise the linear modules of the layers, and neither embedding nor head
  * ("ignore": ["lm_head"] in compressed-tensors, exclude_modules in modelopt). */
 static enum rt_dtype dtype_of(const struct rt_graph *graph, enum rt_op_id op)
 {
     bool layer = graph->blocks[graph->block_count - 1].role == RT_BLOCK_LAYER;
-    if (op == RT_OP_LINEAR && (graph->options.wide_parts >> graph->part & 1) != 0)
+    if (op == RT_OP_LINEAR && ((graph->options.wide_parts >> graph->part & 1) != 0 || graph->adapting))
         layer = false;
     if (layer && op == RT_OP_MOE && graph->options.experts_dtype != RT_FP32)
         return graph->options.experts_dtype;
@@ -112,7 +120,7 @@ struct rt_graph_kernel *rt_graph_add_kernel(struct rt_graph *graph, enum rt_phas
     rt_call_init(&kernel->call, op, dtype_of(graph, op));
     memcpy(kernel->call.dim, dim, (size_t)rt_op_graph_dims(op) * sizeof *dim);
     kernel->call.phase = (uint8_t)phase;
-    kernel->multiple = 1;
+    kernel->multiple = kernel->slower = 1;
     count_kernel(kernel);
     graph->nodes[graph->node_count - 1].kernel_count++;
     return kernel;
@@ -186,6 +194,7 @@ void rt_graph_totals(const struct rt_graph *graph, struct rt_graph_totals *out)
         const struct rt_node *node = &graph->nodes[n];
         double repeat = (double)rt_graph_repeat(graph, node);
         totals.parameters += (double)distinct_repeats(&graph->blocks[node->block]) * node->parameters;
+        totals.frozen += (double)distinct_repeats(&graph->blocks[node->block]) * node->frozen;
         totals.nodes += (size_t)repeat;
         for (int phase = 0; phase < RT_PHASE_COUNT; phase++) {
             size_t count = rt_node_launches(graph, node, phase, launches);
@@ -195,6 +204,7 @@ void rt_graph_totals(const struct rt_graph *graph, struct rt_graph_totals *out)
     }
     free(launches);
     totals.parameters -= graph->shared;
+    totals.frozen -= totals.frozen > 0 ? graph->shared : 0;
     *out = totals;
 }
 
@@ -211,12 +221,14 @@ const struct rt_runtime rt_runtimes[RT_RUNTIME_COUNT] = {
                           .unfused = "PyTorch op by op, attention written out",
                           .plain = "PyTorch op by op",
                           .fused_attention = true,
+                          .accumulation = RT_ACCUMULATION_FREED,
                           .hosted = true},
     [RT_RUNTIME_COMPILE] = {.name = "compile",
                             .what = "torch.compile, attention in one kernel",
                             .unfused = "torch.compile, attention written out",
                             .plain = "torch.compile",
                             .fused_attention = true,
+                            .accumulation = RT_ACCUMULATION_FREED,
                             .fusion = true,
                             .replayed = true},
     [RT_RUNTIME_SERVING] = {.name = "serving",
@@ -231,6 +243,7 @@ const struct rt_runtime rt_runtimes[RT_RUNTIME_COUNT] = {
                           .unfused = "PyTorch's kernels as one CUDA graph, attention written out",
                           .plain = "PyTorch's kernels as one CUDA graph",
                           .fused_attention = true,
+                          .accumulation = RT_ACCUMULATION_FREED,
                           .hosted = true,
                           .replayed = true},
     [RT_RUNTIME_EAGER_OLD] = {.name = "eager-1.4",
@@ -239,44 +252,159 @@ const struct rt_runtime rt_runtimes[RT_RUNTIME_COUNT] = {
                               .plain = "PyTorch 1.4 or older op by op",
                               .hosted = true,
                               .scalar_loads = true},
+    /* Megatron-LM's defaults with Transformer Engine: layer norms and RMS norms of TE, bias_gelu_fusion,
+     * bias_swiglu_fusion, bias_dropout_fusion, apply_rope_fusion, cross_entropy_loss_fusion,
+     * gradient_accumulation_fusion, clip_grad 1 (megatron/training/arguments.py); on Hopper TE takes cuDNN's
+     * attention (transformer_engine/pytorch/attention/dot_product_attention/utils.py). */
     [RT_RUNTIME_MEGATRON] = {.name = "megatron",
                              .what = "Megatron-LM, attention in one kernel",
                              .unfused = "Megatron-LM, attention written out",
                              .plain = "Megatron-LM",
                              .fused_attention = true,
-                             .hosted = true},
+                             .hosted = true,
+                             .attention = RT_ATTENTION_CUDNN,
+                             .accumulation = RT_ACCUMULATION_FUSED,
+                             .fused_norms = true,
+                             .fused_rotary = true,
+                             .fused_activation = true,
+                             .fused_residual = true,
+                             .fused_softmax = true,
+                             .joined_products = true,
+                             .grouped_experts = true,
+                             .loss = true,
+                             .fused_loss = true,
+                             .clips = true},
+    /* Narayanan et al., SC 2021, section 4.2: bias and GELU, bias, dropout and addition, scale, mask and
+     * softmax as one kernel each; Apex's layer norm and its gradients added in fp32 by the product. */
     [RT_RUNTIME_MEGATRON_OLD] = {.name = "megatron-2021",
                                  .what = "Megatron-LM of 2021, attention written out",
                                  .unfused = "Megatron-LM of 2021, attention written out",
                                  .plain = "Megatron-LM of 2021",
-                                 .hosted = true},
+                                 .hosted = true,
+                                 .accumulation = RT_ACCUMULATION_FUSED,
+                                 .fused_norms = true,
+                                 .fused_activation = true,
+                                 .fused_residual = true,
+                                 .fused_softmax = true,
+                                 .joined_products = true,
+                                 .loss = true,
+                                 .clips = true},
+    /* llm-foundry clips by the norm in all of its configurations (algorithms: gradient_clipping). */
     [RT_RUNTIME_FSDP] = {.name = "fsdp",
                          .what = "PyTorch FSDP op by op, attention in one kernel",
                          .unfused = "PyTorch FSDP op by op, attention written out",
                          .plain = "PyTorch FSDP op by op",
                          .fused_attention = true,
-                         .hosted = true},
+                         .hosted = true,
+                         .attention = RT_ATTENTION_FLASH2,
+                         .accumulation = RT_ACCUMULATION_FREED,
+                         .grouped_experts = true,
+                         .loss = true,
+                         .clips = true},
+    /* Each block is compiled by itself, not captured; training.max_norm is 1; keys and values are gathered
+     * (parallelism.context_parallel_rotate_method "allgather"); experts by torch._grouped_mm. */
     [RT_RUNTIME_TORCHTITAN] = {.name = "torchtitan",
                                .what = "torchtitan (FSDP2, torch.compile), attention in one kernel",
                                .unfused = "torchtitan (FSDP2, torch.compile), attention written out",
                                .plain = "torchtitan (FSDP2, torch.compile)",
                                .fused_attention = true,
                                .fusion = true,
-                               .hosted = true},
+                               .hosted = true,
+                               .attention = RT_ATTENTION_FLASH2,
+                               .accumulation = RT_ACCUMULATION_FREED,
+                               .grouped_experts = true,
+                               .loss = true,
+                               .clips = true,
+                               .gathers_context = true},
+    /* bf16 gradients are added to fp32 ones in every pass (runtime/bf16_optimizer.py); gradient_clipping is
+     * 0 by default. */
     [RT_RUNTIME_DEEPSPEED] = {.name = "deepspeed",
                               .what = "DeepSpeed ZeRO op by op, attention in one kernel",
                               .unfused = "DeepSpeed ZeRO op by op, attention written out",
                               .plain = "DeepSpeed ZeRO op by op",
                               .fused_attention = true,
-                              .hosted = true},
+                              .hosted = true,
+                              .attention = RT_ATTENTION_FLASH2,
+                              .accumulation = RT_ACCUMULATION_WIDE,
+                              .grouped_experts = true,
+                              .loss = true},
+    /* src/nanotron/models/llama.py: qkv_proj and gate_up_proj, TritonRMSNorm and rotary positions of
+     * flash-attn, flash_attn_func; activation and product apart; accumulate_grad_in_fp32, clip_grad 1. */
     [RT_RUNTIME_NANOTRON] = {.name = "nanotron",
                              .what = "nanotron op by op, attention in one kernel",
                              .unfused = "nanotron op by op, attention written out",
                              .plain = "nanotron op by op",
                              .fused_attention = true,
-                             .hosted = true},
+                             .hosted = true,
+                             .attention = RT_ATTENTION_FLASH2,
+                             .accumulation = RT_ACCUMULATION_WIDE,
+                             .fused_norms = true,
+                             .fused_rotary = true,
+                             .joined_products = true,
+                             .grouped_experts = true,
+                             .loss = true,
+                             .clips = true},
 };
 
 const char *const rt_runtime_names[RT_RUNTIME_COUNT] = {
     "eager-math", "eager",         "compile", "serving",    "graph",     "eager-1.4",
     "megatron",   "megatron-2021", "fsdp",    "torchtitan", "deepspeed", "nanotron"};
+
+/* ---- attention ---- */
+
+/* TFLOP/s of H100 SXM, heads of 128, 2k to 16k tokens without a mask (Shah et al., FlashAttention-3, 2024,
+ * figures 5 and 6), forward over backward: FlashAttention-2 362 to 370 over 291 to 322, cuDNN 595 to 617 over
+ * 465 to 518, FlashAttention-3 625 to 648 over 501 to 561; geometric means of the four lengths. On A100 it is
+ * 230 over 196 of FlashAttention-2 (Dao 2023, section 4.1). Its forward pass is 1.3 to 1.5 times as fast as
+ * that of FlashAttention in Triton, its backward pass twice (there). PyTorch's is FlashAttention-2's; of a
+ * runtime that names no library, the forward pass is as measured. */
+#define FLASH2_BACKWARD 1.19
+#define TRITON          1.4
+const struct rt_attention_speed rt_attention_speeds[RT_ATTENTION_LIBRARIES] = {
+    [RT_ATTENTION_OWN] = {1, FLASH2_BACKWARD, false},
+    [RT_ATTENTION_MATH] = {1, 1, false},
+    [RT_ATTENTION_TRITON] = {TRITON, 2 * FLASH2_BACKWARD / TRITON, true},
+    [RT_ATTENTION_FLASH2] = {1, FLASH2_BACKWARD, true},
+    [RT_ATTENTION_FLASH3] = {1, 1.18, false},
+    [RT_ATTENTION_CUDNN] = {1, 1.21, false},
+};
+
+enum rt_attention_library rt_graph_attention(const struct rt_graph_options *options)
+{
+    return options->attention != RT_ATTENTION_OWN ? options->attention
+                                                  : rt_runtimes[options->runtime].attention;
+}
+
+bool rt_graph_fuses_attention(const struct rt_graph_options *options)
+{
+    return options->attention == RT_ATTENTION_OWN ? rt_runtimes[options->runtime].fused_attention
+                                                  : options->attention > RT_ATTENTION_MATH;
+}
+
+/* ---- bytes of a weight ---- */
+
+/* Moments of AdamW, in fp32; of SGD with momentum one, as wide as the weight. */
+static double moments_of(const struct rt_graph *graph, double weight)
+{
+    return graph->options.optimizer == RT_OPTIMIZER_ADAMW      ? 8
+           : graph->options.optimizer == RT_OPTIMIZER_MOMENTUM ? weight
+                                                               : 0;
+}
+
+void rt_graph_weight_bytes(const struct rt_graph *graph, struct rt_weight_bytes *out)
+{
+    const struct rt_runtime *runtime = &rt_runtimes[graph->options.runtime];
+    double weight = rt_dtypes[rt_graph_weight_dtype(graph)].bytes;
+    bool wide = runtime->accumulation >= RT_ACCUMULATION_WIDE;
+    double gradient = wide ? fmax(4, weight) : weight;
+    double master = graph->options.optimizer == RT_OPTIMIZER_ADAMW && weight < 4 ? 4 : 0;
+    double state = moments_of(graph, weight) + master;
+    double read = master > 0 ? 0 : weight; /* where there is a wide copy the weight is written alone */
+    bool narrow = graph->products != graph->options.dtype && graph->options.lora == 0;
+    double copies = narrow ? 2 * rt_dtypes[graph->products].bytes : 0; /* by rows and by columns */
+    *out = (struct rt_weight_bytes){.gradient = gradient,
+                                    .state = state,
+                                    .moved = gradient * (runtime->clips ? 2 : 1) + 2 * state + read + weight +
+                                             (narrow ? weight + copies : 0),
+                                    .copies = copies};
+}

@@ -35,6 +35,27 @@ enum rt_runtime_id {
     RT_RUNTIME_COUNT
 };
 
+/* Whose kernels attention in one kernel runs. */
+enum rt_attention_library {
+    RT_ATTENTION_OWN,    /* the runtime's */
+    RT_ATTENTION_MATH,   /* written out */
+    RT_ATTENTION_TRITON, /* the first FlashAttention in Triton, of 2022 and 2023 */
+    RT_ATTENTION_FLASH2,
+    RT_ATTENTION_FLASH3,
+    RT_ATTENTION_CUDNN,
+    RT_ATTENTION_LIBRARIES
+};
+extern const char *const rt_attention_libraries[RT_ATTENTION_LIBRARIES]; /* "own", "math", "triton" ... */
+
+/* How the gradient of a weight is added to those of the microbatches before. */
+enum rt_accumulation {
+    RT_ACCUMULATION_KEPT,  /* by a kernel, in every pass: gradients are zeroed, not freed (PyTorch before 2.0)
+                            */
+    RT_ACCUMULATION_FREED, /* by a kernel where there is a microbatch before: PyTorch since 2.0 */
+    RT_ACCUMULATION_WIDE,  /* by a kernel in every pass, into fp32 */
+    RT_ACCUMULATION_FUSED, /* by the product that makes it, into fp32 */
+};
+
 struct rt_runtime {
     const char *name;     /* as --runtime has it */
     const char *what;     /* for people */
@@ -46,6 +67,20 @@ struct rt_runtime {
     bool hosted;          /* its kernels may wait for a host that launches them, even where none is named */
     bool replayed;        /* the host launches a CUDA graph, not each kernel */
     bool scalar_loads;    /* its elementwise kernels move one element at a time */
+    enum rt_attention_library attention; /* of attention in one kernel */
+    enum rt_accumulation accumulation;
+    /* Of frameworks that train at scale; each is one kernel a pass: */
+    bool fused_norms, fused_rotary;
+    bool fused_activation; /* a product's bias and the activation; of gated ones the product with the other
+                              half */
+    bool fused_residual;   /* bias, dropout and the sum with the residual */
+    bool fused_softmax;    /* of attention that is written out: scale, mask and softmax */
+    bool joined_products;  /* queries, keys and values are one product, gate and up are one */
+    bool grouped_experts;  /* one product for all experts of a GPU */
+    bool loss,
+        fused_loss;       /* the graph ends in the loss; in one kernel a pass, words cut by tensor parallel */
+    bool clips;           /* gradients are clipped by their norm, by default */
+    bool gathers_context; /* context parallel: keys and values are gathered, not passed round */
 };
 extern const struct rt_runtime rt_runtimes[RT_RUNTIME_COUNT];
 extern const char *const rt_runtime_names[RT_RUNTIME_COUNT];
@@ -74,18 +109,6 @@ extern const char *const rt_optimizers[RT_OPTIMIZER_COUNT];
  * runs again before its backward pass. Selective: attention's scores alone (Korthikanti et al. 2022). */
 enum rt_recompute { RT_RECOMPUTE_NONE, RT_RECOMPUTE_LAYERS, RT_RECOMPUTE_SELECTIVE, RT_RECOMPUTE_COUNT };
 extern const char *const rt_recomputes[RT_RECOMPUTE_COUNT]; /* "none", "layers", "selective" */
-
-/* Whose kernels attention in one kernel runs. */
-enum rt_attention_library {
-    RT_ATTENTION_OWN,    /* the runtime's */
-    RT_ATTENTION_MATH,   /* written out */
-    RT_ATTENTION_TRITON, /* the first FlashAttention in Triton, of 2022 and 2023 */
-    RT_ATTENTION_FLASH2,
-    RT_ATTENTION_FLASH3,
-    RT_ATTENTION_CUDNN,
-    RT_ATTENTION_LIBRARIES
-};
-extern const char *const rt_attention_libraries[RT_ATTENTION_LIBRARIES]; /* "own", "math", "triton" ... */
 
 /* Activations of feed-forward layers. */
 enum rt_activation_kind {
@@ -139,6 +162,10 @@ struct rt_graph_options {
     bool fp16_beside;    /* narrow: those 16 bits are fp16 (GPUs without bf16), not bf16 */
     enum rt_optimizer_kind optimizer;
     enum rt_recompute recompute;
+    enum rt_attention_library attention;
+    int64_t lora;             /* training: rank of the adapters that alone are trained; 0: all weights are */
+    int64_t context_parallel; /* training: GPUs that share out the tokens of a sequence; 0 or 1: none */
+    bool sequence_parallel;   /* training: tensor-parallel GPUs share out tokens between products */
     bool fusion; /* chains of elementwise ops run as one kernel */
     /* Models of images: */
     bool channels_last; /* stored as batch, height, width, channels (NHWC) */
@@ -156,6 +183,9 @@ struct rt_graph_kernel {
     /* The kernel does as much as so many of the call: the backward pass of fused attention computes five
      * products for its two (Dao 2022). FLOPs and bytes above are of all. */
     double multiple;
+    double slower;     /* the kernel takes so many times as long as the measured one of the call: another
+                          library's */
+    bool overlaps;     /* a collective beside the kernel before it: what is longer counts */
     bool scalar_loads; /* moves its elements one by one: rt_graph_mark_scalar_loads */
     enum rt_gpu_group group; /* of a collective; the first one, of tensor-parallel GPUs, where nobody says */
     bool flash2;       /* attention by FlashAttention-2, whatever the GPU (rt_flash2_us) */
@@ -181,6 +211,7 @@ struct rt_node {
     enum rt_dtype dtype;           /* of what it writes; autocast mixes, else that of the graph's options */
     double outputs;                /* elements it writes */
     double parameters;             /* elements of its weights, on one device */
+    double frozen; /* of its parameters, those that are not trained (adapters beside them are) */
     double saved;                  /* elements of its dtype that are saved for the backward pass */
     /* Traffic of the forward and the backward phase where its kernels run as one; 0: they run one by one. */
     double fused_bytes[2];
@@ -188,6 +219,9 @@ struct rt_node {
     bool output_saved; /* `saved` holds its output */
     bool nested;       /* launched by the operator of the node before (the bias of a convolution) */
     bool cached;       /* its output are keys or values that stay for the next step */
+    bool adapter;      /* of LoRA: trained, where all else is frozen */
+    bool regathered;   /* made of all GPUs' tokens; the backward pass gathers them again, its input is kept */
+    bool recomputed; /* selective recompute: keeps nothing; its forward kernels are among its backward ones */
     /* While a training graph is built: */
     bool gradient; /* its output gets a gradient: it has weights, or an input that gets one */
     bool read;     /* a node that runs backward reads its output */
@@ -207,6 +241,7 @@ struct rt_graph {
     struct rt_graph_options options;
     enum rt_dtype products;  /* of the layers' products with weights; options.dtype unless that was narrow */
     enum rt_layer_part part; /* that nodes are added to */
+    bool adapting;           /* nodes that are added are adapters */
     struct rt_block *blocks;
     struct rt_node *nodes;
     struct rt_graph_kernel *kernels;
@@ -259,6 +294,36 @@ static inline bool rt_graph_trains(const struct rt_graph *graph)
     return graph->options.step == RT_STEP_TRAINING;
 }
 
+/* Are products with weights that are added now in another dtype than what they read? */
+bool rt_graph_narrows(const struct rt_graph *graph);
+/* Are weights of nodes that are added now left as they are? */
+static inline bool rt_graph_freezes(const struct rt_graph *graph)
+{
+    return graph->options.lora > 0 && !graph->adapting;
+}
+
+/* Bytes that a weight which is trained holds in its optimizer and moves through it. In 16 bits: weights and
+ * moments in fp32 beside them (Micikevicius et al., Mixed Precision Training, 2018). */
+struct rt_weight_bytes {
+    double gradient; /* that stays until the optimizer's step */
+    double state;    /* of the optimizer */
+    double moved; /* by its step: gradient read, state read and written, weight written; clipped, once more */
+    double copies; /* of a weight of narrow products, which are made once a step */
+};
+void rt_graph_weight_bytes(const struct rt_graph *graph, struct rt_weight_bytes *out);
+
+/* What a library's attention takes, in times of the measured kernels' forward pass: its own, and what its
+ * backward pass takes for each product over that. */
+struct rt_attention_speed {
+    double forward, backward;
+    bool flash2; /* of kernels that do not use groups of warps (rt_flash2_us) */
+};
+extern const struct rt_attention_speed rt_attention_speeds[RT_ATTENTION_LIBRARIES];
+/* The one that runs: what was asked for, or the runtime's. */
+enum rt_attention_library rt_graph_attention(const struct rt_graph_options *options);
+/* Is it one kernel, where there is one of the dtype? */
+bool rt_graph_fuses_attention(const struct rt_graph_options *options);
+
 /* "fp8, beside it bf16"; "bf16" where one dtype is that of everything. */
 struct rt_graph_dtype_words {
     char text[40];
@@ -272,6 +337,14 @@ const char *rt_graph_runtime_words(const struct rt_graph *graph);
 static inline int64_t rt_graph_repeat(const struct rt_graph *graph, const struct rt_node *node)
 {
     return graph->blocks[node->block].repeat;
+}
+
+/* Is what it makes computed again before its backward pass? */
+static inline bool rt_node_runs_again(const struct rt_graph *graph, const struct rt_node *node)
+{
+    bool layers =
+        graph->options.recompute == RT_RECOMPUTE_LAYERS && graph->blocks[node->block].role == RT_BLOCK_LAYER;
+    return rt_graph_trains(graph) && (layers || node->recomputed);
 }
 
 /* How often the kernels of a phase of it do: those of layers that are computed again run twice. */
@@ -318,7 +391,7 @@ struct rt_graph_totals {
     double flops[RT_PHASE_COUNT], bytes[RT_PHASE_COUNT]; /* of one step on one device; no collectives */
     double sent_bytes[RT_PHASE_COUNT];                   /* by collectives */
     size_t nodes, kernels[RT_PHASE_COUNT];               /* with repetitions */
-    double parameters;                                   /* on one device */
+    double parameters, frozen;                           /* on one device; of them not trained */
 };
 void rt_graph_totals(const struct rt_graph *graph, struct rt_graph_totals *out);
 

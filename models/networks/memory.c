@@ -147,9 +147,26 @@ static double weight_width(const struct rt_graph *graph, const struct rt_node *n
     return rt_dtypes[dtype].bytes;
 }
 
-static double parts(const struct walk *walk, enum rt_shard_kind from)
+/* Experts that GPUs share out have fewer copies, which share out what the others do. */
+static double parts(const struct walk *walk, const struct rt_node *node, enum rt_shard_kind from)
 {
-    return walk->options->shard >= from ? (double)walk->options->gpus : 1;
+    const struct rt_memory_options *options = walk->options;
+    bool expert = node != NULL && node->role == RT_NODE_EXPERTS && options->expert_gpus > 0;
+    return options->shard >= from ? (double)(expert ? options->expert_gpus : options->gpus) : 1;
+}
+
+/* Gradients that are there before the backward pass: those of the microbatch before, and sums in fp32. */
+static bool accumulates(const struct walk *walk)
+{
+    return walk->options->accumulates ||
+           rt_runtimes[walk->graph->options.runtime].accumulation >= RT_ACCUMULATION_WIDE;
+}
+
+/* Is the block on this device? */
+static bool is_here(const struct walk *walk, const struct rt_block *block)
+{
+    return (block->role != RT_BLOCK_FIRST || !walk->options->without_first) &&
+           (block->role != RT_BLOCK_LAST || !walk->options->without_last);
 }
 
 /* --- runs --- */
@@ -185,14 +202,15 @@ static uint32_t input_of(const struct walk *walk, uint32_t run, uint32_t i)
     if (input == walk->carried[node->block] && repetition > 0)
         return start - 1;
     const struct rt_block *other = &graph->blocks[graph->nodes[input].block];
+    if (walk->repeats[graph->nodes[input].block] == 0) /* another stage's */
+        return NONE;
     uint32_t last = (uint32_t)(walk->repeats[graph->nodes[input].block] - 1) * other->node_count;
     return walk->first[graph->nodes[input].block] + last + (input - other->node);
 }
 
 static bool is_checkpointed(const struct walk *walk, uint32_t run)
 {
-    return rt_graph_trains(walk->graph) && walk->graph->options.recompute == RT_RECOMPUTE_LAYERS &&
-           walk->graph->blocks[node_of(walk, run)->block].role == RT_BLOCK_LAYER;
+    return rt_node_runs_again(walk->graph, node_of(walk, run));
 }
 
 static bool same_repetition(const struct walk *walk, uint32_t a, uint32_t b)
@@ -211,7 +229,8 @@ static void add_reader(struct walk *walk, uint32_t input, uint32_t reader)
     value->last_reader = reader;
     bool again = is_checkpointed(walk, reader) && !same_repetition(walk, root, reader);
     bool computes = value->saved && node->gradient && kept_by(walk->graph, node) == RT_KEEPS_INPUTS;
-    value->outside |= again || (is_checkpointed(walk, root) && !same_repetition(walk, root, reader));
+    bool leaves = !same_repetition(walk, root, reader) || !is_checkpointed(walk, reader);
+    value->outside |= again || (is_checkpointed(walk, root) && leaves);
     if ((computes || again) && (value->needed == NONE || reader < value->needed))
         value->needed = reader;
 }
@@ -318,7 +337,7 @@ static void list_runs(struct walk *walk)
     for (size_t b = 0; b < graph->block_count; b++) {
         const struct rt_block *block = &graph->blocks[b];
         double share = block->role == RT_BLOCK_LAYER ? walk->options->layers : 1;
-        walk->repeats[b] = (int64_t)ceil((double)block->repeat * share - 1e-9);
+        walk->repeats[b] = is_here(walk, block) ? (int64_t)ceil((double)block->repeat * share - 1e-9) : 0;
         walk->first[b] = (uint32_t)count;
         walk->carried[b] = block->node_count > 0 ? carried_into(graph, block) : NONE;
         count += (size_t)walk->repeats[b] * block->node_count;
@@ -332,18 +351,6 @@ static void list_runs(struct walk *walk)
 }
 
 /* --- what is there before the first kernel --- */
-
-/* AdamW keeps two moments in fp32; and, where the weights are narrower, fp32 weights beside them
- * (Micikevicius 2018, mixed precision training). */
-static double optimizer_width(const struct rt_graph *graph)
-{
-    double weight = rt_dtypes[rt_graph_weight_dtype(graph)].bytes;
-    if (graph->options.optimizer == RT_OPTIMIZER_MOMENTUM)
-        return weight;
-    if (graph->options.optimizer != RT_OPTIMIZER_ADAMW)
-        return 0;
-    return 8 + (weight < 4 ? 4 : 0);
-}
 
 /* Elements of an embedding that are tied to the head's; `shared` are those left to be found. */
 static double tied_parameters(const struct rt_graph *graph, const struct rt_node *node, double *shared)
@@ -363,6 +370,8 @@ static double own_parameters(struct walk *walk, uint32_t n, double *shared)
     const struct rt_node *node = &graph->nodes[n];
     const struct rt_block *block = &graph->blocks[node->block];
     double tied = tied_parameters(graph, node, shared);
+    if (walk->repeats[node->block] == 0)
+        return 0;
     double share = block->role == RT_BLOCK_LAYER
                        ? (double)block->repeat * walk->options->layers / (double)walk->repeats[node->block]
                        : 1;
@@ -375,18 +384,24 @@ static void make_weights(struct walk *walk)
 {
     const struct rt_graph *graph = walk->graph;
     bool trains = rt_graph_trains(graph);
-    double shared = graph->shared, gradient = rt_dtypes[rt_graph_weight_dtype(graph)].bytes;
+    double shared = walk->options->without_last ? 0 : graph->shared;
+    struct rt_weight_bytes bytes;
+    rt_graph_weight_bytes(graph, &bytes);
     for (uint32_t n = (uint32_t)graph->node_count; n-- > 0;) {
         const struct rt_node *node = &graph->nodes[n];
         double elements = own_parameters(walk, n, &shared), width = weight_width(graph, node);
+        double trained = node->frozen > 0 ? elements * (1 - node->frozen / node->parameters) : elements;
         for (int64_t r = 0; r < walk->repeats[node->block]; r++) {
-            make(walk, RT_MEMORY_WEIGHTS, elements * width / parts(walk, RT_SHARD_PARAMETERS));
+            bool copied = trains && op_of(graph, node) == RT_OP_LINEAR &&
+                          graph->blocks[node->block].role == RT_BLOCK_LAYER;
+            make(walk, RT_MEMORY_WEIGHTS,
+                 elements * (width + (copied ? bytes.copies : 0)) / parts(walk, node, RT_SHARD_PARAMETERS));
             if (!trains)
                 continue;
-            make(walk, RT_MEMORY_OPTIMIZER,
-                 elements * optimizer_width(graph) / parts(walk, RT_SHARD_OPTIMIZER));
-            if (walk->options->accumulates)
-                make(walk, RT_MEMORY_GRADIENTS, elements * gradient / parts(walk, RT_SHARD_GRADIENTS));
+            make(walk, RT_MEMORY_OPTIMIZER, trained * bytes.state / parts(walk, node, RT_SHARD_OPTIMIZER));
+            if (accumulates(walk))
+                make(walk, RT_MEMORY_GRADIENTS,
+                     trained * bytes.gradient / parts(walk, node, RT_SHARD_GRADIENTS));
         }
     }
 }
@@ -490,7 +505,7 @@ static void gather(struct walk *walk, size_t block)
     for (uint32_t n = graph->blocks[block].node;
          n < graph->blocks[block].node + graph->blocks[block].node_count; n++)
         bytes += graph->nodes[n].parameters * weight_width(graph, &graph->nodes[n]);
-    if (!(parts(walk, RT_SHARD_PARAMETERS) > 1) || !(bytes > 0))
+    if (!(parts(walk, NULL, RT_SHARD_PARAMETERS) > 1) || !(bytes > 0))
         return;
     let_go(walk, &walk->gathered[0]);
     walk->gathered[0] = walk->gathered[1];
@@ -552,9 +567,9 @@ static void pass_gradients(struct walk *walk, uint32_t run)
 static void make_shared_gradient(struct walk *walk, const struct rt_block *block, double bytes)
 {
     uint32_t whole = make(walk, RT_MEMORY_ACTIVATIONS, bytes);
-    if (!walk->options->accumulates)
+    if (!accumulates(walk))
         make(walk, RT_MEMORY_GRADIENTS,
-             bytes * (double)block->distinct / (double)block->repeat / parts(walk, RT_SHARD_GRADIENTS));
+             bytes * (double)block->distinct / (double)block->repeat / parts(walk, NULL, RT_SHARD_GRADIENTS));
     let_go(walk, &whole);
 }
 
@@ -564,14 +579,16 @@ static void make_weight_gradient(struct walk *walk, uint32_t run)
 {
     const struct rt_graph *graph = walk->graph;
     const struct rt_node *node = node_of(walk, run);
-    double bytes = node->parameters * rt_dtypes[rt_graph_weight_dtype(graph)].bytes;
-    double shards = parts(walk, RT_SHARD_GRADIENTS);
+    double bytes = (node->parameters - node->frozen) * rt_dtypes[rt_graph_weight_dtype(graph)].bytes;
+    double shards = parts(walk, node, RT_SHARD_GRADIENTS);
+    if (rt_runtimes[graph->options.runtime].accumulation == RT_ACCUMULATION_FUSED)
+        return;
     if (graph->blocks[node->block].distinct > 0) {
         make_shared_gradient(walk, &graph->blocks[node->block], bytes);
         return;
     }
     bool tied = tied_parameters(graph, node, &walk->shared) > 0;
-    bool stays = !tied && !walk->options->accumulates;
+    bool stays = !tied && !accumulates(walk);
     uint32_t whole = make(walk, stays && !(shards > 1) ? RT_MEMORY_GRADIENTS : RT_MEMORY_ACTIVATIONS, bytes);
     if (stays && shards > 1)
         make(walk, RT_MEMORY_GRADIENTS, bytes / shards);
@@ -630,8 +647,9 @@ static void backward(struct walk *walk)
         for (int64_t r = walk->repeats[b]; r-- > 0;) {
             uint32_t first = walk->first[b] + (uint32_t)r * count;
             gather(walk, b);
-            for (uint32_t n = 0; n < count && is_checkpointed(walk, first); n++)
-                run_forward(walk, first + n, true);
+            for (uint32_t n = 0; n < count; n++)
+                if (is_checkpointed(walk, first + n))
+                    run_forward(walk, first + n, true);
             for (uint32_t n = count; n-- > 0;)
                 run_backward(walk, first + n);
         }
@@ -688,28 +706,31 @@ static void make_in_flight(struct walk *walk)
         saved += tensor->part == RT_MEMORY_ACTIVATIONS && tensor->holders > 0 ? tensor->bytes : 0;
     }
     for (double more = walk->options->in_flight - 1; more > 0; more--)
-        make(walk, RT_MEMORY_ACTIVATIONS, saved);
+        make(walk, RT_MEMORY_ACTIVATIONS, saved * fmin(1, more));
 }
 
-/* torch.optim.AdamW on all tensors at once (foreach) makes the roots of the second moments as one. */
+/* torch.optim.AdamW on all tensors at once (foreach) makes the roots of the second moments as one; frameworks
+ * that keep gradients in fp32 have an Adam of one kernel. */
 static void step_optimizer(struct walk *walk)
 {
     const struct rt_graph *graph = walk->graph;
     struct rt_graph_totals totals;
     rt_graph_totals(graph, &totals);
-    if (graph->options.optimizer != RT_OPTIMIZER_ADAMW)
+    if (graph->options.optimizer != RT_OPTIMIZER_ADAMW ||
+        rt_runtimes[graph->options.runtime].accumulation >= RT_ACCUMULATION_WIDE)
         return;
     uint32_t roots = make(walk, RT_MEMORY_WORKSPACE,
-                          4 * totals.parameters * walk->options->layers / parts(walk, RT_SHARD_OPTIMIZER));
+                          4 * (totals.parameters - totals.frozen) * walk->options->layers /
+                              parts(walk, NULL, RT_SHARD_OPTIMIZER));
     let_go(walk, &roots);
 }
 
 static void train(struct walk *walk, uint32_t output)
 {
     make_in_flight(walk);
-    if (output != NONE)
+    if (output != NONE && !walk->options->without_last)
         make_loss(walk, output);
-    walk->shared = walk->graph->shared;
+    walk->shared = walk->options->without_last ? 0 : walk->graph->shared;
     backward(walk);
     let_go(walk, &walk->gathered[0]);
     let_go(walk, &walk->gathered[1]);
@@ -734,7 +755,7 @@ void rt_tensor_schedule(const struct rt_graph *graph, const struct rt_memory_opt
     forward(&walk);
     out->output = output != NONE ? walk.runs[walk.runs[output].root].value : NONE;
     out->forward = out->event_count;
-    if (output != NONE)
+    if (output != NONE && !options->without_last)
         widen_scores(&walk, output);
     if (rt_graph_trains(graph))
         train(&walk, output);

@@ -16,11 +16,14 @@
 #include "models/networks/parallelism.h"
 
 struct rt_memory_options {
-    double in_flight;         /* microbatches whose activations are held at once; 1 without a pipeline */
+    double in_flight;         /* microbatches whose activations are held at once; 1 without a pipeline. Of
+                               * interleaved chunks the last one may be a part of one */
     double layers;            /* part of the layers on this device; 1 without a pipeline */
     enum rt_shard_kind shard; /* over so many GPUs: */
     int64_t gpus;
-    bool accumulates; /* gradients are there before the backward pass: of the microbatch before */
+    int64_t expert_gpus; /* of experts that GPUs share out; 0: as gpus */
+    bool accumulates;    /* gradients are there before the backward pass: of the microbatch before */
+    bool without_first, without_last; /* a stage of a pipeline without embedding, without head */
 };
 #define RT_MEMORY_DEFAULTS                                                                                   \
     {                                                                                                        \

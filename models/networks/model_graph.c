@@ -154,12 +154,16 @@ static int check_served(const struct rt_model *model, const struct rt_graph_opti
         return rt_fail(RT_EUSAGE,
                        "LLM servers run in 16 bits or fewer; give {dtype} bf16, or {runtime} eager for %s",
                        rt_dtypes[options->dtype].name);
-    if (!runtime->served && (options->groups != NULL || shares_experts))
-        return rt_fail(RT_EUSAGE, "sequences that differ, {ep} and {attention_dp} are for {runtime} serving");
+    bool trains = options->step == RT_STEP_TRAINING;
+    if (!runtime->served && (options->groups != NULL || options->attention_data_parallel > 1 ||
+                             (options->expert_parallel > 1 && !trains)))
+        return rt_fail(RT_EUSAGE,
+                       "sequences that differ, {ep} and {attention_dp} are for {runtime} serving; {ep} for "
+                       "{mode} training, too");
     if (shares_experts && model->experts.count == 0)
         return rt_fail(RT_EUSAGE, "%s has no experts to share out; leave {ep} and {attention_dp} away",
                        model->name);
-    if (options->expert_parallel > 1 &&
+    if (options->expert_parallel > 1 && !trains &&
         (gpus % options->expert_parallel != 0 || model->experts.count % options->expert_parallel != 0))
         return rt_fail(RT_EUSAGE,
                        "{ep} %" PRId64 " does not divide the %" PRId64
@@ -444,6 +448,13 @@ static void set_copies(const struct rt_model *model, struct rt_graph *graph)
     graph->result_bytes = rt_dtypes[graph->options.dtype].bytes * graph->classes;
 }
 
+/* Adapters alone are trained. */
+static void freeze(struct rt_graph *graph)
+{
+    for (size_t n = 0; graph->options.lora > 0 && n < graph->node_count; n++)
+        graph->nodes[n].frozen = graph->nodes[n].adapter ? 0 : graph->nodes[n].parameters;
+}
+
 int rt_graph_build(const struct rt_model *model, const struct rt_graph_options *options, struct rt_graph *out)
 {
     struct rt_graph graph;
@@ -477,6 +488,7 @@ int rt_graph_build(const struct rt_model *model, const struct rt_graph_options *
         rt_graph_init(&graph, &step);
         build(model, &graph);
     }
+    freeze(&graph);
     graph.classes = graph.nodes[graph.node_count - 1].outputs;
     set_copies(model, &graph);
     rt_graph_mark_scalar_loads(&graph);

@@ -1,5 +1,6 @@
 /* Settling a step: what nobody said, and what does not go together. See step.h. */
 #include "models/networks/step.h"
+#include "models/networks/cuts.h"
 #include "base/status.h"
 #include "base/text.h"
 #include "models/networks/diffusion/diffusion.h"
@@ -107,23 +108,28 @@ static int check_traced(const struct settling *s)
 {
     const struct rt_step *step = s->asked;
     bool onnx = rt_model_is_onnx(s->source->spec);
-    const char *given = step->lengths != NULL            ? "lengths"
-                        : step->contexts != NULL         ? "contexts"
-                        : step->quant != RT_NOT_GIVEN    ? "quant"
-                        : step->kv_cache != RT_NOT_GIVEN ? "kv_cache"
-                        : step->parallel.expert > 1      ? "ep"
-                        : step->parallel.attention > 1   ? "attention_dp"
-                        : step->image > 0                ? "image"
-                        : step->frames > 0               ? "frames"
-                        : step->denoising_steps > 0      ? "steps"
-                        : step->parallel.ulysses > 1     ? "ulysses"
-                        : step->parallel.ring > 1        ? "ring"
-                        : step->seconds > 0              ? "seconds"
-                        : onnx                           ? NULL
-                        : step->runtime != RT_NOT_GIVEN  ? "runtime"
-                        : step->layout != RT_NOT_GIVEN   ? "layout"
-                        : step->autocast                 ? "autocast"
-                                                         : NULL;
+    const char *given = step->lengths != NULL                ? "lengths"
+                        : step->contexts != NULL             ? "contexts"
+                        : step->quant != RT_NOT_GIVEN        ? "quant"
+                        : step->kv_cache != RT_NOT_GIVEN     ? "kv_cache"
+                        : step->parallel.expert > 1          ? "ep"
+                        : step->parallel.attention > 1       ? "attention_dp"
+                        : step->image > 0                    ? "image"
+                        : step->frames > 0                   ? "frames"
+                        : step->denoising_steps > 0          ? "steps"
+                        : step->parallel.ulysses > 1         ? "ulysses"
+                        : step->parallel.ring > 1            ? "ring"
+                        : step->seconds > 0                  ? "seconds"
+                        : step->lora > 0                     ? "lora"
+                        : step->attention > RT_ATTENTION_OWN ? "attention"
+                        : step->parallel.sequence            ? "sp"
+                        : step->parallel.context > 1         ? "cp"
+                        : step->parallel.chunks > 1          ? "vp"
+                        : onnx                               ? NULL
+                        : step->runtime != RT_NOT_GIVEN      ? "runtime"
+                        : step->layout != RT_NOT_GIVEN       ? "layout"
+                        : step->autocast                     ? "autocast"
+                                                             : NULL;
     if (given != NULL)
         return rt_fail(RT_EUSAGE, "an %s is forecast as it is, so %s does not apply",
                        s->source->importer->what, rt_field_words(given).text);
@@ -466,6 +472,8 @@ static void settle_mode(struct settling *s)
     }
     if (step->recompute == RT_NOT_GIVEN)
         step->recompute = RT_RECOMPUTE_NONE;
+    if (step->attention == RT_NOT_GIVEN)
+        step->attention = RT_ATTENTION_OWN;
     if (step->layout == RT_NOT_GIVEN)
         step->layout = RT_LAYOUT_NCHW;
 }
@@ -479,6 +487,10 @@ static void set_graph(struct rt_settled_step *settled)
     graph->runtime = (enum rt_runtime_id)step->runtime;
     graph->optimizer = (enum rt_optimizer_kind)step->optimizer;
     graph->recompute = (enum rt_recompute)step->recompute;
+    graph->attention = (enum rt_attention_library)step->attention;
+    graph->lora = step->lora;
+    graph->context_parallel = step->parallel.context;
+    graph->sequence_parallel = step->parallel.sequence;
     graph->channels_last = step->layout == RT_LAYOUT_NHWC;
     graph->fusion = step->fusion;
     graph->autocast = step->autocast;
@@ -523,7 +535,8 @@ int rt_step_settle(const struct rt_step *step, const struct rt_model_source *sou
     settle_sizes(&s);
     status = out->list.count > 0 ? RT_OK : check_batch(&out->step);
     set_graph(out);
-    return status;
+    return status == RT_OK && !traced ? rt_check_cuts(&out->step.parallel, &out->graph, &source->model)
+                                      : status;
 }
 
 void rt_settled_step_release(struct rt_settled_step *settled)

@@ -1,8 +1,8 @@
 /*
  * One request: everything that can be asked of one step of a model. The command line, the C library, Python,
  * lists of jobs, serve, plan, explore, advise, pack, collections and measured runs fill a struct rt_step and
- * leave out what nobody said; rt_step_settle() fills in the rest, by one table of defaults, and remembers what
- * it assumed:
+ * leave out what nobody said; rt_step_settle() fills in the rest, by one table of defaults, and remembers
+ * what it assumed:
  *
  *   mode         inference
  *   dtype        the checkpoint's: of the config.json, of a model by name the published one's; where none is
@@ -18,6 +18,10 @@
  *   seq          1024, or the model's positions where those are fewer
  *   context      decode: the same, less the token that is made
  *   image        the model's own, and so seconds, frames and steps
+ *   attention    the runtime's own kernels
+ *
+ * Of training (cuts.h): {ep} lies within tp x cp x dp, and experts that it shares out are not cut by {tp}
+ * (Megatron-LM's expert-tensor-parallel-size 1); without it they are.
  *
  * Errors name the fields of struct rt_step as users know them: {kv_cache} (base/status.h).
  */

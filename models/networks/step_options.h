@@ -37,8 +37,9 @@
          "it)"},                                                                                             \
         {"runtime", 0, "NAME", RT_CHOICE(type, member.runtime, rt_runtime_names),                            \
          "What runs it: eager-math, eager, eager-1.4 (before PyTorch 1.5), graph (eager's kernels as one "   \
-         "CUDA graph), compile (PyTorch) or "                                                                \
-         "serving (vLLM, SGLang, TensorRT-LLM); "                                                            \
+         "CUDA graph), compile (PyTorch), "                                                                  \
+         "serving (vLLM, SGLang, TensorRT-LLM), or what trains at scale: megatron (Megatron-LM and "         \
+         "Transformer Engine, NeMo), megatron-2021, fsdp, torchtitan, deepspeed, nanotron; "                 \
          "default: "                                                                                         \
          "serving for decode and prefill of the models that servers run, in 16 bits or fewer, eager for "    \
          "all else"},                                                                                        \
@@ -60,8 +61,13 @@
         {"autocast", 0, NULL, RT_FLAG(type, member.autocast),                                                \
          "torch.autocast in --dtype (default fp16): weights in fp32, cast in every step"},                   \
         {"recompute", 0, "WHAT", RT_CHOICE(type, member.recompute, rt_recomputes),                           \
-         "training: layers keep only their input and run again before their backward pass: none or layers "  \
-         "(default none)"},                                                                                  \
+         "training: layers keep only their input and run again before their backward pass: layers; only "    \
+         "attention does: selective; none (default none)"},                                                  \
+        {"attention", 0, "LIBRARY", RT_CHOICE(type, member.attention, rt_attention_libraries),               \
+         "PyTorch and what trains at scale: whose kernels attention runs: math (written out), triton "       \
+         "(FlashAttention's of 2022), flash2, flash3, cudnn (default: own, the runtime's)"},                 \
+        {"lora", 0, "RANK", RT_INTEGER(type, member.lora, 1, 65536),                                         \
+         "training: adapters of this rank beside the products of the layers, which alone are trained"},      \
     {                                                                                                        \
         "optimizer", 0, "NAME", RT_CHOICE(type, member.optimizer, rt_optimizers),                            \
             "training: its step: none, sgd, adamw or momentum (SGD with it) (default adamw)"                 \
@@ -70,7 +76,8 @@
     {"tp", 0, "N", RT_INTEGER(type, member.parallel.tensor, 1, 65536),                                       \
      "Tensor parallel: every layer on N GPUs"},                                                              \
         {"ep", 0, "N", RT_INTEGER(type, member.parallel.expert, 1, 65536),                                   \
-         "serving: whole experts shared out over N of the --tp x --attention-dp GPUs"},                      \
+         "Whole experts shared out over N GPUs: serving, of the --tp x --attention-dp, training, of the "    \
+         "--tp x --cp x --dp"},                                                                              \
         {"ulysses", 0, "N", RT_INTEGER(type, member.parallel.ulysses, 1, RT_MOST_SEQUENCE_GPUS),             \
          "diffusion: tokens of an image on N GPUs, exchanged for heads around attention"},                   \
         {"ring", 0, "N", RT_INTEGER(type, member.parallel.ring, 1, RT_MOST_SEQUENCE_GPUS),                   \
@@ -78,6 +85,14 @@
     {                                                                                                        \
         "attention-dp", 0, "N", RT_INTEGER(type, member.parallel.attention, 1, 65536),                       \
             "serving: attention of N parts of the batch on GPUs of their own, experts over all of them"      \
+    }
+/* Beside them, of training. */
+#define RT_STEP_TRAINING_OPTIONS(type, member)                                                               \
+    {"sp", 0, NULL, RT_FLAG(type, member.parallel.sequence),                                                 \
+     "training: --tp GPUs share out norms, dropout and residuals by tokens (sequence parallel)"},            \
+    {                                                                                                        \
+        "cp", 0, "N", RT_INTEGER(type, member.parallel.context, 1, 65536),                                   \
+            "training: the tokens of each sequence on N GPUs (context parallel)"                             \
     }
 
 #endif

@@ -93,7 +93,8 @@ static const struct rt_option options[] = {
     {"seq", 's', "N[,N...]", RT_OWN(struct arguments, sequences, read_values),
      "Tokens of a sequence (default: the model's positions, at most 1024)"},
     {"image", 0, "N[xW][,...]", RT_OWN(struct arguments, images, read_images),
-     "Models of images: their side in pixels, of diffusion pipelines height x width, too (default: the model's "
+     "Models of images: their side in pixels, of diffusion pipelines height x width, too (default: the "
+     "model's "
      "own, mostly 224)"},
     {"context", 0, "N", RT_INTEGER(struct arguments, step.context, 1, INT32_MAX),
      "decode: tokens cached already (default: as --seq, with room for one more)"},
@@ -140,11 +141,18 @@ static const struct rt_option options[] = {
      "training: what the --dp GPUs share out: none, optimizer (ZeRO 1), gradients (and the optimizer: ZeRO "
      "2) or "
      "parameters (all: ZeRO 3, FSDP)"},
+    {"shard-gpus", 0, "N", RT_INTEGER(struct arguments, step.parallel.shard_gpus, 1, 65536),
+     "training: N of the --dp x --cp GPUs share out what --shard says, copies beside them (default all)"},
     RT_STEP_GPU_OPTIONS(struct arguments, step),
+    RT_STEP_TRAINING_OPTIONS(struct arguments, step),
+    {"tp-overlap", 0, NULL, RT_FLAG(struct arguments, step.parallel.tensor_overlap),
+     "training: gathers and scatters of --sp run beside the products"},
     {"pp", 0, "N", RT_INTEGER(struct arguments, step.parallel.pipeline, 1, 4096),
      "Pipeline parallel: the layers in N stages"},
     {"microbatches", 0, "N", RT_INTEGER(struct arguments, step.parallel.microbatches, 1, 65536),
      "Parts of a GPU's batch that follow one another"},
+    {"vp", 0, "N", RT_INTEGER(struct arguments, step.parallel.chunks, 1, 65536),
+     "training: N chunks of layers on each stage of --pp, interleaved"},
     {"schedule", 0, "NAME", RT_CHOICE(struct arguments, step.parallel.schedule, rt_pipeline_schedules),
      "Of a pipeline: 1f1b or gpipe"},
     {"link-gbs", 0, "X", RT_NUMBER(struct arguments, step.parallel.link_gbs, 0.01, 1e5),

@@ -73,7 +73,9 @@ static int refuse_skip(const struct rt_forecast *forecast, enum rt_op_id op, enu
         rt_ops[op].name);
 }
 
-static int time_collective(struct rt_forecast_launch *launch, const struct rt_collectives *collectives)
+/* `beside_us`: of the kernel that it runs beside; what is longer counts. */
+static int time_collective(struct rt_forecast_launch *launch, double beside_us,
+                           const struct rt_collectives *collectives)
 {
     struct rt_collective_time time;
     int status = rt_collectives_check(collectives, launch->kernel.call.dim[RT_DIM_GPUS]);
@@ -84,8 +86,8 @@ static int time_collective(struct rt_forecast_launch *launch, const struct rt_co
     launch->ln_half_width = time.ln_half_width;
     launch->shared = time.shared;
     launch->same = RT_NO_QUERY;
-    launch->time_us = time.time_us;
-    launch->roofline_us = time.bound_us;
+    launch->time_us = fmax(0, time.time_us - beside_us);
+    launch->roofline_us = fmax(0, time.bound_us - beside_us);
     return RT_OK;
 }
 
@@ -125,7 +127,7 @@ static int time_kernel(struct rt_forecast *forecast, struct rt_forecast_launch *
     launch->time_us = skip == RT_SKIP_NONE ? queries->time_us[answer] : launch->roofline_us;
     if (launch->kernel.flash2 && !roofline)
         launch->time_us = flash2_us(forecast, launch);
-    launch->time_us *= launch->kernel.multiple;
+    launch->time_us *= launch->kernel.multiple * launch->kernel.slower;
     launch->roofline_us *= launch->kernel.multiple;
     launch->ln_half_width = queries->ln_half_width[answer];
     launch->shared = queries->shared[answer];
@@ -150,7 +152,8 @@ static int time_launches(struct rt_forecast *forecast, const struct rt_forecast_
         struct rt_forecast_launch *launch = &forecast->launches[i];
         const struct rt_family_row *family = rt_launch_family(launch);
         if (family->link)
-            status = time_collective(launch, collectives);
+            status = time_collective(launch, launch->kernel.overlaps && i > 0 ? launch[-1].time_us : 0,
+                                     collectives);
         else if (family->moves)
             time_move(forecast, launch, queries, of_launch[i]);
         else

@@ -23,19 +23,30 @@ static void find_cold(struct rt_forecast *forecast)
         forecast->launches[i].cold_bytes *= 1 - rt_l2_hits(forecast->device, all);
 }
 
+/* Are gradients of weights added up? PyTorch frees them before a step, so that the first microbatch's are
+ * taken as they are (AccumulateGrad; zero_grad(set_to_none), the default since 2.0). */
+static bool accumulates(const struct rt_forecast *forecast)
+{
+    const struct rt_host *host = forecast->options.host;
+    return rt_runtimes[forecast->graph->options.runtime].accumulation != RT_ACCUMULATION_FREED ||
+           forecast->options.parallel.microbatches > 1 || (host != NULL && host->keeps_gradients > 0);
+}
+
 void rt_forecast_list_launches(struct rt_forecast *forecast)
 {
     const struct rt_graph *graph = forecast->graph;
     struct rt_graph_kernel *kernels = rt_malloc((graph->kernel_count + 1) * sizeof *kernels);
     forecast->launches = rt_calloc(graph->kernel_count + 1, sizeof *forecast->launches);
     forecast->node_launch = rt_calloc(graph->node_count + 1, sizeof *forecast->node_launch);
+    bool adds = accumulates(forecast);
     for (size_t n = 0; n < graph->node_count; n++) {
         forecast->node_launch[n] = (uint32_t)forecast->launch_count;
         for (int phase = 0; phase < RT_PHASE_COUNT; phase++) {
             size_t count = rt_node_launches(graph, &graph->nodes[n], phase, kernels);
             for (size_t k = 0; k < count; k++)
-                forecast->launches[forecast->launch_count++] =
-                    (struct rt_forecast_launch){.kernel = kernels[k], .node = (uint32_t)n};
+                if (adds || phase != RT_ACCUMULATE || kernels[k].call.op == RT_OP_OPTIMIZER)
+                    forecast->launches[forecast->launch_count++] =
+                        (struct rt_forecast_launch){.kernel = kernels[k], .node = (uint32_t)n};
         }
     }
     forecast->node_launch[graph->node_count] = (uint32_t)forecast->launch_count;

@@ -67,19 +67,45 @@ static void replay(const struct rt_tensor_schedule *schedule, double workspace, 
 
 /* --- a step --- */
 
-static void options_of(const struct rt_forecast *forecast, struct rt_memory_options *out)
+/* Microbatches whose activations a stage holds. Interleaved chunks of layers begin sooner: 1 + (p - 1) / (p
+ * v) times as many (Narayanan et al., SC 2021; Korthikanti et al. 2022, section 4.2.3). */
+static double in_flight(const struct rt_parallelism *parallel)
+{
+    double stages = (double)parallel->pipeline, chunks = parallel->chunks > 1 ? (double)parallel->chunks : 1;
+    double held =
+        (double)rt_pipeline_in_flight(parallel->pipeline, parallel->microbatches, parallel->schedule);
+    if (chunks > 1 && parallel->schedule == RT_PIPELINE_1F1B)
+        held *= 1 + (stages - 1) / (stages * chunks);
+    return fmin(held, (double)parallel->microbatches);
+}
+
+/* GPUs that share out what `shard` says. */
+static int64_t sharing_gpus(const struct rt_parallelism *parallel)
+{
+    int64_t copies = parallel->data * (parallel->context > 1 ? parallel->context : 1);
+    return parallel->shard_gpus > 0 && parallel->shard_gpus < copies ? parallel->shard_gpus : copies;
+}
+
+/* Of a pipeline the first stage has the embedding and holds most activations, the last one the head. */
+enum stage { WHOLE, FIRST, LAST };
+
+static void options_of(const struct rt_forecast *forecast, enum stage stage, struct rt_memory_options *out)
 {
     const struct rt_parallelism *parallel = &forecast->options.parallel;
     int64_t layers = rt_forecast_layers(forecast->graph);
     double most = ceil((double)layers / (double)parallel->pipeline);
-    *out = (struct rt_memory_options)RT_MEMORY_DEFAULTS;
-    if (parallel->pipeline > 1)
-        out->in_flight =
-            (double)rt_pipeline_in_flight(parallel->pipeline, parallel->microbatches, parallel->schedule);
-    out->layers = layers > 0 ? most / (double)layers : 1;
     const struct rt_host *host = forecast->options.host != NULL ? forecast->options.host : rt_host_default();
+    *out = (struct rt_memory_options)RT_MEMORY_DEFAULTS;
+    if (parallel->pipeline > 1 && stage != LAST)
+        out->in_flight = in_flight(parallel);
+    out->without_first = stage == LAST;
+    out->without_last = stage == FIRST;
+    out->layers = layers > 0 ? most / (double)layers : 1;
     out->shard = parallel->shard;
-    out->gpus = parallel->data;
+    out->gpus = sharing_gpus(parallel);
+    if (parallel->expert > 1 && forecast->graph->options.step == RT_STEP_TRAINING) /* their copies */
+        out->expert_gpus =
+            (int64_t)fmax(1, ceil((double)(out->gpus * parallel->tensor) / (double)parallel->expert));
     out->accumulates = parallel->microbatches > 1 || host->keeps_gradients > 0;
 }
 
@@ -97,22 +123,36 @@ static bool is_overfull(const struct rt_forecast *forecast, const struct rt_tens
     return less.reserved + context > safe;
 }
 
-void rt_forecast_sum_memory(struct rt_forecast *forecast)
+static void sum_stage(struct rt_forecast *forecast, enum stage stage, double workspace, double context)
 {
-    const struct rt_graph *graph = forecast->graph;
-    const struct rt_device *device = forecast->device;
     struct rt_memory_options options;
     struct rt_tensor_schedule schedule;
-    forecast->memory_bytes = rt_memory_for_programs_gib(device) * RT_GIB;
-    options_of(forecast, &options);
-    double context = context_bytes(device, forecast->options.host);
-    rt_tensor_schedule(graph, &options, &schedule);
-    rt_graph_memory_of(graph, &schedule, &forecast->memory);
-    double workspace = cublas_bytes(graph, device);
+    options_of(forecast, stage, &options);
+    rt_tensor_schedule(forecast->graph, &options, &schedule);
+    rt_graph_memory_of(forecast->graph, &schedule, &forecast->memory);
     replay(&schedule, workspace, forecast->memory_bytes - context, &forecast->taken);
     forecast->taken.used = forecast->taken.reserved + context;
     forecast->overfull = is_overfull(forecast, &schedule, workspace, context);
     rt_tensor_schedule_release(&schedule);
+}
+
+void rt_forecast_sum_memory(struct rt_forecast *forecast)
+{
+    const struct rt_device *device = forecast->device;
+    bool stages = forecast->options.parallel.pipeline > 1;
+    forecast->memory_bytes = rt_memory_for_programs_gib(device) * RT_GIB;
+    double context = context_bytes(device, forecast->options.host),
+           workspace = cublas_bytes(forecast->graph, device);
+    sum_stage(forecast, stages ? FIRST : WHOLE, workspace, context);
+    if (!stages)
+        return;
+    struct rt_forecast last = *forecast;
+    sum_stage(&last, LAST, workspace, context);
+    if (last.taken.used <= forecast->taken.used)
+        return;
+    forecast->memory = last.memory;
+    forecast->taken = last.taken;
+    forecast->overfull = last.overfull;
 }
 
 /* --- a generation --- */
@@ -207,7 +247,7 @@ void rt_memory_generation(const struct rt_forecast *prefill, const struct rt_for
     if (!concatenates(first->graph) || steps < 1)
         return;
     for (int i = 0; i < 3; i++) {
-        options_of(step[i], &options);
+        options_of(step[i], WHOLE, &options);
         rt_tensor_schedule(step[i]->graph, &options, &schedules[i]);
     }
     rt_allocator_init(&allocator, first->memory_bytes - context);

@@ -8,14 +8,39 @@
 /* Backward, the gradient of heads is copied into rows: not where the gradient of one product for all is. */
 static enum rt_copy copy_of_rows(const struct rt_stack *stack)
 {
+    if (rt_runtimes[stack->graph->options.runtime].joined_products)
+        return RT_COPY_NONE;
     int64_t joined = stack->model->qkv;
     return joined == RT_QKV_CHUNKS || joined == RT_QKV_SELECTS ? RT_COPY_NONE : RT_COPY_ROWS;
 }
 
-/* Three products of x(rows, hidden). */
+static bool joins_products(const struct rt_stack *stack)
+{
+    return rt_runtimes[stack->graph->options.runtime].joined_products;
+}
+
+/* Queries, keys and values of one product as views of it, whose gradients are one copy beside each other
+ * (Transformer Engine's SplitAlongDim, where theirs lie elsewhere). */
+static void project_views(const struct rt_stack *stack, uint32_t x, struct rt_operands *out)
+{
+    const struct rt_shape *s = &stack->shape;
+    struct rt_graph *graph = stack->graph;
+    int64_t q = s->heads * s->head_dim, kv = s->kv_heads * s->head_dim, wide = q + 2 * kv;
+    x = rt_build_linear(graph, "attn.qkv", x, s->rows, stack->model->hidden, wide, stack->model->bias.qkv);
+    x = rt_build_split(graph, "attn.split", x, s->rows, wide, 0);
+    out->q = rt_build_copies(graph, "attn.q", x, s->rows, q, RT_COPY_NONE, RT_COPY_NONE);
+    out->k = rt_build_copies(graph, "attn.k", x, s->rows, kv, RT_COPY_NONE, RT_COPY_NONE);
+    out->v = rt_build_copies(graph, "attn.v", x, s->rows, kv, RT_COPY_NONE, RT_COPY_NONE);
+}
+
+/* Three products of x(rows, hidden), or one. */
 static void project_three(const struct rt_stack *stack, uint32_t x, struct rt_operands *out)
 {
     const struct rt_shape *s = &stack->shape;
+    if (joins_products(stack)) {
+        project_views(stack, x, out);
+        return;
+    }
     int64_t h = stack->model->hidden, wide = s->heads * s->head_dim, kv_wide = s->kv_heads * s->head_dim;
     bool bias = stack->model->bias.qkv;
     out->q = rt_build_linear(stack->graph, "attn.q", x, s->rows, h, wide, bias);
@@ -29,11 +54,12 @@ static bool decodes(const struct rt_stack *stack)
     return stack->graph->options.step == RT_STEP_DECODE;
 }
 
-/* The cache is one tensor of all sequences, and fused attention takes any strides, so heads need no copies.
+/* The cache is one tensor of all sequences, and fused attention takes any strides, so heads need no copies;
+ * nor do those of Megatron-LM, whose tokens come before sequences.
  */
 static int64_t separate_sequences(const struct rt_stack *stack)
 {
-    return decodes(stack) || stack->fused ? 1 : stack->shape.batch;
+    return decodes(stack) || stack->fused || joins_products(stack) ? 1 : stack->shape.batch;
 }
 
 /* Inference of decoders keeps the keys and values of every layer (use_cache is transformers' default). */
@@ -116,6 +142,11 @@ static void project_gpt2(const struct rt_stack *stack, uint32_t x, struct rt_ope
     const struct rt_shape *s = &stack->shape;
     struct rt_graph *graph = stack->graph;
     int64_t wide = s->heads * s->head_dim, sequences = separate_sequences(stack);
+    if (joins_products(stack)) {
+        project_views(stack, x, out);
+        cache_operands(stack, out);
+        return;
+    }
     x = rt_build_linear(graph, "attn.qkv", x, s->rows, stack->model->hidden, 3 * wide,
                         stack->model->bias.qkv);
     x = append_cache(stack, x);
@@ -286,6 +317,10 @@ static uint32_t rotary(const struct rt_stack *stack, const struct rotary_names *
                         stack->model->rotary.rows ? RT_COPY_NONE : copy_of_rows(stack));
     if (d == 0)
         return x;
+    if (rt_runtimes[graph->options.runtime].fused_rotary) {
+        static const struct rt_fused_pass turns = {.moved = 2, .moved_back = 2};
+        return rt_build_fused(graph, name->add, RT_OP_ROTARY, x, RT_NO_INPUT, rows, d, &turns);
+    }
     uint32_t part = d < wide ? rt_build_slice(graph, name->part, x, rows, wide, d, false) : x;
     part = turn(stack, name, part, rows, transposed);
     if (!joins_columns(stack))
@@ -328,6 +363,13 @@ static void project_joined(const struct rt_stack *stack, uint32_t x, struct rt_o
     out->v = rt_build_slice(graph, "attn.v", x, s->rows, wide, kv, false);
 }
 
+static uint32_t rms_norm(const struct rt_stack *stack, uint32_t x, int64_t rows, int64_t cols)
+{
+    return rt_runtimes[stack->graph->options.runtime].fused_norms
+               ? rt_build_fused_rmsnorm(stack->graph, "attn.norm", x, rows, cols)
+               : rt_build_rmsnorm(stack->graph, x, rows, cols);
+}
+
 /* Of every head or of all of them, with weights that they share, of their own, or none. */
 static uint32_t norm_of_heads(const struct rt_stack *stack, uint32_t x, int64_t heads)
 {
@@ -338,15 +380,15 @@ static uint32_t norm_of_heads(const struct rt_stack *stack, uint32_t x, int64_t 
     case RT_QK_NORM_NONE:
         return x;
     case RT_QK_NORM_WHOLE:
-        return rt_build_rmsnorm(graph, x, s->rows, heads * d);
+        return rms_norm(stack, x, s->rows, heads * d);
     case RT_QK_NORM_EACH:
         return rt_build_centred_norm(graph, x, rows, d, heads * d);
     case RT_QK_NORM_LAYER:
         return rt_build_layernorm(graph, "attn.qk_norm", x, rows, d);
     default:
-        if (stack->row->norm == RT_NORM_RMS_ONE)
+        if (stack->row->norm == RT_NORM_RMS_ONE && !rt_runtimes[graph->options.runtime].fused_norms)
             rt_build_unary(graph, "norm.one", RT_OP_ADD_SCALAR, RT_NO_INPUT, 1, d);
-        x = rt_build_rmsnorm(graph, x, rows, d);
+        x = rms_norm(stack, x, rows, d);
         if (stack->model->qk_norm == RT_QK_NORM_BARE)
             graph->nodes[x].parameters = 0;
         return x;
@@ -362,7 +404,7 @@ static void project_llama(const struct rt_stack *stack, uint32_t x, struct rt_op
     bool own = s->heads == s->kv_heads;  /* what was repeated is one tensor, */
     int64_t parts = own ? sequences : 1; /* so its heads need no copies, nor do those of joined columns */
     int64_t joined = joins_columns(stack) && !stack->model->rotary.rows ? 1 : sequences;
-    if (stack->model->qkv)
+    if (stack->model->qkv && !joins_products(stack))
         project_joined(stack, x, out);
     else
         project_three(stack, x, out);
@@ -426,7 +468,7 @@ static uint32_t latent_queries(const struct rt_stack *stack, uint32_t x)
     if (rank == 0)
         return rt_build_linear(stack->graph, "attn.q", x, s->rows, model->hidden, wide, false);
     x = rt_build_linear(stack->graph, "attn.q_down", x, s->rows, model->hidden, rank, model->bias.qkv);
-    x = rt_build_rmsnorm(stack->graph, x, s->rows, rank);
+    x = rms_norm(stack, x, s->rows, rank);
     return rt_build_linear(stack->graph, "attn.q", x, s->rows, rank, wide, false);
 }
 
@@ -440,7 +482,7 @@ static void project_latent(const struct rt_stack *stack, uint32_t x, struct rt_o
     uint32_t q = latent_queries(stack, x);
     uint32_t latent = rt_build_linear(graph, "attn.kv_down", x, s->rows, model->hidden,
                                       rank + model->latent.rope_dim, model->bias.qkv);
-    uint32_t normed = rt_build_rmsnorm(graph, latent, s->rows, rank);
+    uint32_t normed = rms_norm(stack, latent, s->rows, rank);
     uint32_t kv = rt_build_linear(graph, "attn.kv", normed, s->rows, rank,
                                   s->heads * (model->latent.nope_dim + s->value_dim), false);
     out->q = rotary(stack, &of_queries, q, s->heads, false);

@@ -7,6 +7,7 @@
  * two auxiliary losses, at inference too. */
 #include "models/networks/architectures/parts.h"
 #include "models/networks/architectures/stack.h"
+#include "models/networks/build_node.h"
 
 /* Probabilities (rows, experts); each token's expert as a one-hot row, zero beyond the capacity. */
 static void router(const struct rt_stack *stack, uint32_t x, uint32_t *probabilities, uint32_t *chosen)
@@ -77,8 +78,8 @@ void rt_losses_switch(const struct rt_stack *stack, int64_t layers)
     rt_build_binary(graph, "losses.balance", RT_OP_MUL, share, x, batch, experts, batch * experts);
 }
 
-/* Experts that every token goes to, as one feed-forward, added to what the others put out. */
-static uint32_t shared_experts(const struct rt_stack *stack, uint32_t x, uint32_t out)
+/* Experts that every token goes to, as one feed-forward. */
+static uint32_t shared_output(const struct rt_stack *stack, uint32_t x)
 {
     static const struct rt_feed_forward_names name = {
         .first = "shared.gate", .second = "shared.up", .product = "shared.product", .down = "shared.down"};
@@ -86,8 +87,6 @@ static uint32_t shared_experts(const struct rt_stack *stack, uint32_t x, uint32_
     struct rt_stack shared = *stack;
     struct rt_graph *graph = stack->graph;
     int64_t rows = stack->shape.rows, h = model->hidden;
-    if (model->experts.shared == 0)
-        return out;
     shared.shape.ffn_width = rt_build_shard(model->experts.shared_width, graph->options.tensor_parallel);
     uint32_t y = rt_build_feed_forward(&shared, &name, x, rows);
     if (model->experts.shared_gated) { /* Qwen2-MoE: sigmoid(x W) y */
@@ -95,7 +94,17 @@ static uint32_t shared_experts(const struct rt_stack *stack, uint32_t x, uint32_
         gate = rt_build_unary(graph, "shared.sigmoid", RT_OP_TANH, gate, rows, 1);
         y = rt_build_binary(graph, "shared.weigh", RT_OP_MUL, y, gate, rows, h, rows);
     }
-    return rt_build_binary(graph, "shared.add", RT_OP_ADD, out, y, rows, h, rows * h);
+    return y;
+}
+
+/* Added to what the others put out. */
+static uint32_t shared_experts(const struct rt_stack *stack, uint32_t x, uint32_t out)
+{
+    int64_t rows = stack->shape.rows, h = stack->model->hidden;
+    if (stack->model->experts.shared == 0)
+        return out;
+    uint32_t y = shared_output(stack, x);
+    return rt_build_binary(stack->graph, "shared.add", RT_OP_ADD, out, y, rows, h, rows * h);
 }
 
 /* The best scores (rows, topk) of x(rows, experts). The gradient is scattered into zeros; `normed`: each row
@@ -129,6 +138,98 @@ static uint32_t gather(struct rt_graph *graph, const char *name, uint32_t x, int
     return y;
 }
 
+/* ---- as frameworks that train run them ---- */
+
+static uint32_t move_rows(struct rt_graph *graph, const char *name, uint32_t x, int64_t from, int64_t to,
+                          int64_t cols)
+{
+    double bytes = rt_dtypes[graph->options.dtype].bytes * (double)(from + to) * (double)cols;
+    uint32_t node = rt_build_move(graph, name, RT_OP_INDEX, x, to, cols, bytes);
+    return node;
+}
+
+/* Each token's copies go to the GPUs of its experts, and back; as many come as go. */
+static uint32_t exchange(struct rt_graph *graph, const char *name, uint32_t x, int64_t pairs, int64_t cols)
+{
+    const int64_t dim[] = {graph->options.expert_parallel, pairs * cols};
+    uint32_t node = rt_node_add(graph, name, x, RT_NO_INPUT, (double)(pairs * cols));
+    rt_graph_add_kernel(graph, RT_FORWARD, RT_OP_ALL_TO_ALL, dim)->group = RT_GROUP_EXPERT;
+    if (rt_graph_trains(graph))
+        rt_graph_add_kernel(graph, RT_BACKWARD, RT_OP_ALL_TO_ALL, dim)->group = RT_GROUP_EXPERT;
+    return node;
+}
+
+/* Probabilities of a token's experts, in one kernel (Megatron-LM's moe_router_fusion). */
+static uint32_t route(const struct rt_stack *stack, uint32_t x, int64_t rows)
+{
+    const struct rt_model *model = stack->model;
+    struct rt_graph *graph = stack->graph;
+    int64_t count = model->experts.count;
+    uint32_t router =
+        rt_build_product(graph, "router", x, rows, model->hidden, count, model->experts.router_bias);
+    for (uint32_t k = 0; k < graph->nodes[router].kernel_count; k++)
+        rt_graph_set_dtype(&graph->kernels[graph->nodes[router].kernel + k], graph->options.dtype);
+    router = rt_build_softmax(graph, "router.top_k", router, rows, count);
+    graph->nodes[router].outputs = (double)(rows * model->experts.topk);
+    return router;
+}
+
+/* act(gate) up, then down, of `pairs` (token, expert) pairs shared out evenly over the experts here. */
+static uint32_t grouped_feed_forward(const struct rt_stack *stack, uint32_t x, int64_t pairs, int64_t held,
+                                     int64_t inner)
+{
+    const struct rt_model *model = stack->model;
+    struct rt_graph *graph = stack->graph;
+    int64_t h = model->hidden, parts = model->gated ? 2 : 1, run = pairs < held ? pairs : held;
+    struct rt_grouped of = {run, rt_build_shard(pairs, run), h, parts * inner, held};
+    x = rt_build_grouped(graph, model->gated ? "experts.gate_up" : "experts.up", x, &of);
+    x = model->gated ? rt_build_gated(graph, "experts.product", x, pairs, inner)
+                     : rt_build_activation(graph, model->activation, x, pairs, inner);
+    of = (struct rt_grouped){run, of.rows, inner, h, held};
+    return rt_build_grouped(graph, "experts.down", x, &of);
+}
+
+/* Shared experts are cut by tensor parallelism, where others are whole, and summed by themselves. */
+static uint32_t shared_beside(const struct rt_stack *stack, uint32_t x, uint32_t out)
+{
+    struct rt_graph *graph = stack->graph;
+    int64_t rows = rt_shared_rows(stack), h = stack->model->hidden, all = stack->shape.rows * h;
+    if (stack->model->experts.shared == 0)
+        return out;
+    x = rt_build_all_reduce(graph, "shared.gradient_all_reduce", x, all, false, true);
+    uint32_t y = rt_build_all_reduce(graph, "shared.all_reduce", shared_output(stack, x), all, true, false);
+    return rt_build_binary(graph, "shared.add", RT_OP_ADD, out, y, rows, h, rows * h);
+}
+
+/* Tokens are sorted by expert, exchanged where GPUs share experts out, multiplied by one product for all
+ * experts here, and put back (Megatron-LM's MoEAlltoAllTokenDispatcher, TEGroupedMLP; Gale et al.,
+ * MegaBlocks, 2023). Whole experts are on a GPU then; else tensor parallelism cuts each. */
+static uint32_t grouped_experts(const struct rt_stack *stack, uint32_t x)
+{
+    const struct rt_model *model = stack->model;
+    struct rt_graph *graph = stack->graph;
+    int64_t ep = rt_at_least_one(graph->options.expert_parallel), h = model->hidden;
+    int64_t cut = ep > 1 ? 1 : graph->options.tensor_parallel, held = model->experts.count / ep;
+    int64_t rows = ep > 1 ? rt_shared_rows(stack) : stack->shape.rows, pairs = rows * model->experts.topk;
+    uint32_t in = x, scores = route(stack, x, rt_shared_rows(stack));
+    if (ep == 1)
+        x = rt_build_all_reduce(graph, "experts.gradient_all_reduce", x, rows * h, false, true);
+    uint32_t gathered = x;
+    x = move_rows(graph, "experts.permute", x, rows, pairs, h);
+    if (ep > 1)
+        x = exchange(graph, "experts.dispatch", x, pairs, h);
+    if (ep > 1 && held > 1)
+        x = move_rows(graph, "experts.sort", x, pairs, pairs, h);
+    x = grouped_feed_forward(stack, x, pairs, held, rt_build_shard(model->experts.width, cut));
+    if (ep > 1 && held > 1)
+        x = move_rows(graph, "experts.unsort", x, pairs, pairs, h);
+    if (ep > 1)
+        x = exchange(graph, "experts.combine", x, pairs, h);
+    x = move_rows(graph, "experts.unpermute", x, pairs, rows, h);
+    rt_graph_add_input(graph, scores);
+    return ep == 1 ? shared_experts(stack, gathered, x) : shared_beside(stack, in, x);
+}
+
 /* Mixtral, Qwen3-MoE (modeling_mixtral.py, MixtralExperts): experts one after the other, each over the tokens
  * that chose it; here, loads are as even as whole tokens allow. Experts that no token chose do not run; their
  * weights are counted with those of the others. */
@@ -140,6 +241,8 @@ uint32_t rt_experts_topk(const struct rt_stack *stack, uint32_t x)
                                                       .split = "expert.split",
                                                       .product = "expert.product",
                                                       .down = "expert.down"};
+    if (rt_runtimes[stack->graph->options.runtime].grouped_experts)
+        return grouped_experts(stack, x);
     const struct rt_model *model = stack->model;
     struct rt_graph *graph = stack->graph;
     struct rt_stack expert = *stack;
@@ -179,6 +282,8 @@ uint32_t rt_experts_topk(const struct rt_stack *stack, uint32_t x)
  * which is 0 where it was not chosen. */
 uint32_t rt_experts_all(const struct rt_stack *stack, uint32_t x)
 {
+    if (rt_runtimes[stack->graph->options.runtime].grouped_experts)
+        return grouped_experts(stack, x);
     const struct rt_model *model = stack->model;
     struct rt_graph *graph = stack->graph;
     int64_t rows = stack->shape.rows, h = model->hidden, experts = model->experts.count, all = experts * rows;

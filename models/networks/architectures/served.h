@@ -18,11 +18,6 @@ struct rt_served {
     uint32_t (*mix)(const struct rt_served *step, uint32_t x, struct rt_sequences group, bool decode);
 };
 
-static inline int64_t rt_at_least_one(int64_t value)
-{
-    return value > 1 ? value : 1;
-}
-
 /* Does a layer of this kind do it? */
 static inline bool rt_served_does(const struct rt_served *step, unsigned does)
 {

@@ -1,5 +1,6 @@
 /* Layers as architectures describe them. See stack.h. */
 #include "models/networks/architectures/stack.h"
+#include "models/networks/build_node.h"
 
 /* Sequences that differ: their number and their tokens; queries and keys are means, which no kernel is made
  * of. */
@@ -16,7 +17,7 @@ static void count_groups(const struct rt_graph_options *options, struct rt_shape
 static bool fuses_attention(const struct rt_architecture *row, const struct rt_graph_options *options)
 {
     bool half = options->dtype == RT_FP16 || options->dtype == RT_BF16;
-    return rt_runtimes[options->runtime].fused_attention && row->attention->fusable && half;
+    return rt_graph_fuses_attention(options) && row->attention->fusable && half;
 }
 
 void rt_stack_init(struct rt_stack *stack, const struct rt_model *model, struct rt_graph *graph)
@@ -25,8 +26,10 @@ void rt_stack_init(struct rt_stack *stack, const struct rt_model *model, struct 
     int64_t parts = options->tensor_parallel;
     bool decode = options->step == RT_STEP_DECODE;
     struct rt_shape shape = {.batch = options->batch,
-                             .queries = decode ? 1 : options->sequence,
-                             .keys = decode ? options->context + 1 : options->sequence,
+                             .queries =
+                                 decode ? 1 : options->sequence / rt_at_least_one(options->context_parallel),
+                             .keys = decode ? options->context + 1
+                                            : options->sequence / rt_at_least_one(options->context_parallel),
                              .heads = model->heads / parts,
                              /* fewer key-value heads than devices: each holds a copy of one */
                              .kv_heads = model->kv_heads >= parts ? model->kv_heads / parts : 1,
@@ -65,7 +68,7 @@ static uint32_t add_table(const struct rt_stack *stack, const char *name, uint32
                           int64_t read, int64_t table_rows)
 {
     int64_t width = table_width(stack);
-    x = rt_build_binary(stack->graph, name, RT_OP_ADD, x, index, stack->shape.rows, width, read * width);
+    x = rt_build_binary(stack->graph, name, RT_OP_ADD, x, index, rt_shared_rows(stack), width, read * width);
     stack->graph->nodes[x].parameters = (double)table_rows * width;
     return x;
 }
@@ -84,8 +87,8 @@ static uint32_t widen(const struct rt_stack *stack, enum rt_widening here, uint3
     const struct rt_model *model = stack->model;
     if (stack->row->widening != here || (model->embedding == model->hidden && !model->embedding_mapped))
         return x;
-    return rt_build_linear(stack->graph, "project_in", x, stack->shape.rows, model->embedding, model->hidden,
-                           here == RT_WIDEN_NORMED);
+    return rt_build_linear(stack->graph, "project_in", x, rt_shared_rows(stack), model->embedding,
+                           model->hidden, here == RT_WIDEN_NORMED);
 }
 
 uint32_t rt_build_tokens(const struct rt_stack *stack)
@@ -95,6 +98,7 @@ uint32_t rt_build_tokens(const struct rt_stack *stack)
     int64_t rows = stack->shape.rows, h = model->hidden, width = model->embedding;
     uint32_t x = rt_build_embedding(stack->graph, "tokens", rows, stack->shape.vocab, width);
     x = rt_build_all_reduce(stack->graph, "all_reduce", x, rows * width, true, false);
+    rows = rt_shared_rows(stack);
     if (model->tokens_scaled == RT_TOKENS_BY_NUMBER)
         x = rt_build_unary(stack->graph, "scale_tokens", RT_OP_MUL_SCALAR, x, rows, width);
     else if (model->tokens_scaled == RT_TOKENS_BY_TENSOR)
@@ -126,17 +130,23 @@ uint32_t rt_build_input(const struct rt_stack *stack)
 
 uint32_t rt_build_norm(const struct rt_stack *stack, const char *name, uint32_t x)
 {
-    return rt_build_norm_of(stack, name, x, stack->shape.rows, stack->model->hidden);
+    return rt_build_norm_of(stack, name, x, rt_shared_rows(stack), stack->model->hidden);
 }
 
 uint32_t rt_build_norm_of(const struct rt_stack *stack, const char *name, uint32_t x, int64_t rows, int64_t h)
 {
     enum rt_norm_kind kind = stack->row->norm;
+    bool fused = rt_runtimes[stack->graph->options.runtime].fused_norms,
+         rms = kind == RT_NORM_RMS || kind == RT_NORM_RMS_ONE;
+    if (fused && rms)
+        return rt_build_fused_rmsnorm(stack->graph, name != NULL ? name : "norm", x, rows, h);
+    if (fused && kind == RT_NORM_CENTRED)
+        return rt_build_layernorm_of(stack->graph, name != NULL ? name : "norm", x, rows, h, 1);
     if (kind == RT_NORM_RMS_ONE || kind == RT_NORM_LAYER_ONE)
         rt_build_unary(stack->graph, "norm.one", RT_OP_ADD_SCALAR, RT_NO_INPUT, 1, h);
     if (stack->columns)
         x = rt_build_rows(stack->graph, "norm.order", x, rows, h);
-    if (kind == RT_NORM_RMS || kind == RT_NORM_RMS_ONE)
+    if (rms)
         return rt_build_rmsnorm(stack->graph, x, rows, h);
     if (kind == RT_NORM_CENTRED)
         return rt_build_centred_norm(stack->graph, x, rows, h, h);
@@ -193,6 +203,32 @@ static int64_t encoder_window(const struct rt_stack *stack, int64_t *count)
     return whole ? s->queries : stack->window;
 }
 
+static bool gathers_context(const struct rt_stack *stack)
+{
+    return rt_runtimes[stack->graph->options.runtime].gathers_context;
+}
+
+/* Context parallel: keys of other GPUs before a GPU's queries, on average, where they are gathered. */
+static int64_t gathered_keys(const struct rt_stack *stack)
+{
+    int64_t gpus = rt_at_least_one(stack->graph->options.context_parallel);
+    return gpus > 1 && gathers_context(stack) ? (gpus - 1) * stack->shape.queries / 2 : 0;
+}
+
+/* Each pass brings another GPU's keys, to half of which all queries attend or all of which half of the
+ * queries do: as many scores. */
+static void share_context(const struct rt_stack *stack)
+{
+    const struct rt_shape *s = &stack->shape;
+    int64_t gpus = stack->graph->options.context_parallel;
+    int64_t elements = s->batch * s->keys * s->kv_heads * (s->head_dim + s->value_dim);
+    if (gathers_context(stack))
+        rt_build_gathered_context(stack->graph, gpus * elements);
+    else
+        rt_build_ring(stack->graph,
+                      (const int64_t[]){s->batch, s->queries, s->heads, mean_dim(s), s->keys / 2}, elements);
+}
+
 static uint32_t fused_attention(const struct rt_stack *stack, const struct rt_attention *attention,
                                 const struct rt_operands *in)
 {
@@ -210,16 +246,20 @@ static uint32_t fused_attention(const struct rt_stack *stack, const struct rt_at
     const int64_t dim[RT_ATTENTION_DIMS] = {
         [RT_ATTENTION_BATCH] = s->batch,
         [RT_ATTENTION_TOKENS] = s->queries,
-        [RT_ATTENTION_CACHED] = s->keys - s->queries,
+        [RT_ATTENTION_CACHED] = s->keys - s->queries + gathered_keys(stack),
         [RT_ATTENTION_HEADS] = s->heads,
         [RT_ATTENTION_KV_HEADS] = s->kv_heads,
         [RT_ATTENTION_HEAD_DIM] = mean_dim(s),
         [RT_ATTENTION_WINDOW] = stack->window,
         [RT_ATTENTION_KV_BITS] = stack->graph->options.kv_bits,
     };
-    return rt_build_fused_attention(stack->graph, attention->name.fused, in->q, in->k, in->v,
-                                    decode ? RT_OP_ATTENTION_GENERATION : RT_OP_ATTENTION_CONTEXT, dim,
-                                    outputs);
+    uint32_t node =
+        rt_build_fused_attention(stack->graph, attention->name.fused, in->q, in->k, in->v,
+                                 decode ? RT_OP_ATTENTION_GENERATION : RT_OP_ATTENTION_CONTEXT, dim, outputs);
+    if (stack->graph->options.context_parallel > 1)
+        share_context(stack);
+    rt_node_recompute(stack->graph);
+    return node;
 }
 
 static uint32_t written_out(const struct rt_stack *stack, const struct rt_attention *attention,
@@ -230,23 +270,30 @@ static uint32_t written_out(const struct rt_stack *stack, const struct rt_attent
     struct rt_graph *graph = stack->graph;
     int64_t pairs = s->batch * s->heads, rows = pairs * s->queries;
     uint32_t x = rt_build_bmm(graph, name->scores, in->q, in->k, pairs, s->queries, s->head_dim, in->tokens);
+    rt_node_recompute(graph);
+    bool fused = rt_runtimes[graph->options.runtime].fused_softmax;
     if (in->biased)
         x = rt_build_binary(graph, "attn.bias", RT_OP_ADD, x, in->bias, rows, in->tokens, rows * in->tokens);
-    x = attention->mask(stack, x, rows, in->tokens);
+    if (!fused)
+        x = attention->mask(stack, x, rows, in->tokens);
     if (stack->model->sinks) { /* one more score of each query, which the softmax counts */
         x = rt_build_move(graph, "attn.sinks", RT_OP_COPY, x, rows, in->tokens + 1, 0);
         graph->nodes[x].parameters = (double)s->heads;
     }
     uint32_t softmax = x = rt_build_softmax(graph, name->softmax, x, rows, in->tokens);
+    rt_node_recompute(graph);
     double width = rt_dtypes[graph->options.dtype].bytes;
-    if (attention->softmax_fp32 && width < 4) {
+    if (attention->softmax_fp32 && width < 4 && !fused) {
         x = rt_build_move(graph, name->cast, RT_OP_COPY, x, rows, in->tokens,
                           (4 + width) * rows * in->tokens);
         graph->nodes[softmax].dtype = graph->options.fusion ? graph->options.dtype : RT_FP32;
     }
-    if (stack->row->dropout || stack->model->dropout.attention)
+    if (stack->row->dropout || stack->model->dropout.attention) {
         x = rt_build_dropout(graph, name->dropout, x, rows, in->tokens);
+        rt_node_recompute(graph);
+    }
     x = rt_build_bmm(graph, name->values, x, in->v, pairs, s->queries, in->tokens, s->value_dim);
+    rt_node_recompute(graph);
     return rt_build_merge(graph, name->merge, x, s->batch, s->rows, s->heads * s->value_dim);
 }
 
@@ -285,6 +332,8 @@ static uint32_t joined_gate(const struct rt_stack *stack, const struct rt_feed_f
 {
     struct rt_graph *graph = stack->graph;
     int64_t ffn_width = stack->shape.ffn_width;
+    if (rt_runtimes[graph->options.runtime].fused_activation)
+        return rt_build_gated(graph, name->product, x, rows, ffn_width);
     x = rt_build_split(graph, name->split, x, rows, 2 * ffn_width, 0);
     uint32_t gate = rt_build_copies(graph, name->first, x, rows, ffn_width, RT_COPY_NONE, RT_COPY_NONE);
     uint32_t up = rt_build_copies(graph, name->second, x, rows, ffn_width, RT_COPY_NONE, RT_COPY_NONE);
@@ -300,9 +349,10 @@ uint32_t rt_build_feed_forward(const struct rt_stack *stack, const struct rt_fee
     const struct rt_model *model = stack->model;
     struct rt_graph *graph = stack->graph;
     int64_t h = model->hidden, ffn_width = stack->shape.ffn_width;
-    bool bias = model->bias.ffn, joined = model->gated && model->gate_joined;
-    uint32_t y = rt_build_linear(graph, joined ? name->joined : name->first, x, rows, h,
-                                 joined ? 2 * ffn_width : ffn_width, bias);
+    bool bias = model->bias.ffn,
+         joined = model->gated && (model->gate_joined || rt_runtimes[graph->options.runtime].joined_products);
+    uint32_t y = rt_build_linear(graph, joined && name->joined != NULL ? name->joined : name->first, x, rows,
+                                 h, joined ? 2 * ffn_width : ffn_width, bias);
     y = joined ? joined_gate(stack, name, y, rows)
                : rt_build_activation(graph, model->activation, y, rows, ffn_width);
     if (model->gated && !joined) {
@@ -352,9 +402,25 @@ static uint32_t finish_branch(const struct rt_stack *stack, const char *norm, ui
     if (stack->model->norm_branch)
         x = rt_build_norm(stack, norm, x);
     if (stack->model->branch_scaled)
-        x = rt_build_unary(stack->graph, "branch.scale", RT_OP_MUL_SCALAR, x, stack->shape.rows,
+        x = rt_build_unary(stack->graph, "branch.scale", RT_OP_MUL_SCALAR, x, rt_shared_rows(stack),
                            stack->model->hidden);
     return x;
+}
+
+/* in + dropout(x), in one kernel where the runtime has it and nothing comes between them */
+static uint32_t add_residual(const struct rt_stack *stack, const struct sublayer *sublayer, uint32_t x,
+                             uint32_t in, bool drops)
+{
+    static const struct rt_fused_pass adds = {.moved = 3},
+                                      drops_and_adds = {.moved = 3, .moved_back = 2, .mask = true};
+    struct rt_graph *graph = stack->graph;
+    int64_t rows = rt_shared_rows(stack), h = stack->model->hidden;
+    if (rt_runtimes[graph->options.runtime].fused_residual)
+        return rt_build_fused(graph, sublayer->residual, RT_OP_ADD, x, in, rows, h,
+                              drops && rt_graph_trains(graph) ? &drops_and_adds : &adds);
+    if (drops)
+        x = rt_build_dropout(graph, sublayer->dropout, x, rows, h);
+    return rt_build_binary(graph, sublayer->residual, RT_OP_ADD, x, in, rows, h, rows * h);
 }
 
 /* in + run(norm(in)), or norm(in + run(in)) where the norm comes last */
@@ -369,12 +435,16 @@ static uint32_t add_sublayer(const struct rt_stack *stack, const struct sublayer
     if (sublayer->gradient_all_reduce != NULL)
         x = rt_build_all_reduce(graph, sublayer->gradient_all_reduce, x, rows * h, false, true);
     x = sublayer->run(stack, x);
-    x = rt_build_all_reduce(graph, sublayer->all_reduce, x, rows * h, true, false);
+    if (sublayer->all_reduce != NULL)
+        x = rt_build_all_reduce(graph, sublayer->all_reduce, x, rows * h, true, false);
     bool kept = stack->row->attention_kept && sublayer == &attention_sublayer;
-    if ((stack->row->dropout || stack->model->dropout.residual) && !kept)
-        x = rt_build_dropout(graph, sublayer->dropout, x, rows, h);
-    x = finish_branch(stack, norm, x);
-    x = rt_build_binary(graph, sublayer->residual, RT_OP_ADD, x, in, rows, h, rows * h);
+    bool drops = (stack->row->dropout || stack->model->dropout.residual) && !kept;
+    if (stack->model->norm_branch || stack->model->branch_scaled) {
+        x = drops ? rt_build_dropout(graph, sublayer->dropout, x, rt_shared_rows(stack), h) : x;
+        x = finish_branch(stack, norm, x);
+        drops = false;
+    }
+    x = add_residual(stack, sublayer, x, in, drops);
     return first || stack->model->norm_branch ? x : rt_build_norm(stack, norm, x);
 }
 
@@ -394,9 +464,7 @@ static uint32_t parallel_layer(const struct rt_stack *stack, uint32_t in)
         x = rt_build_all_reduce(graph, sublayer->gradient_all_reduce, x, rows * h, false, true);
         x = sublayer->run(stack, x);
         x = rt_build_all_reduce(graph, sublayer->all_reduce, x, rows * h, true, false);
-        if (row->dropout || stack->model->dropout.residual)
-            x = rt_build_dropout(graph, sublayer->dropout, x, rows, h);
-        out = rt_build_binary(graph, sublayer->residual, RT_OP_ADD, x, out, rows, h, rows * h);
+        out = add_residual(stack, sublayer, x, out, row->dropout || stack->model->dropout.residual);
     }
     return out;
 }
@@ -409,6 +477,8 @@ uint32_t rt_build_layer(const struct rt_stack *stack, uint32_t x, bool sparse)
     if (sparse) {
         last.run = stack->row->sparse;
         last.gradient_all_reduce = NULL;
+        if (stack->graph->options.expert_parallel > 1) /* whole experts */
+            last.all_reduce = NULL;
     }
     x = add_sublayer(stack, &attention_sublayer, stack->row->norms.attention, x);
     if (stack->cross)

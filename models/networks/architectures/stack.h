@@ -47,6 +47,14 @@ struct rt_stack {
 };
 void rt_stack_init(struct rt_stack *stack, const struct rt_model *model, struct rt_graph *graph);
 
+/* Rows between products: norms, dropout and residuals of tensor-parallel GPUs that share out tokens. */
+static inline int64_t rt_shared_rows(const struct rt_stack *stack)
+{
+    const struct rt_graph_options *options = &stack->graph->options;
+    return options->sequence_parallel ? rt_build_shard(stack->shape.rows, options->tensor_parallel)
+                                      : stack->shape.rows;
+}
+
 /* (rows, hidden): embedding of tokens, with positions and token types where the row has them. */
 uint32_t rt_build_tokens(const struct rt_stack *stack);
 /* The same of what the model reads, text or not. */

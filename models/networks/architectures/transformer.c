@@ -2,6 +2,7 @@
  * and encoders (BERT and those after it). See architecture.h. */
 #include "models/networks/architectures/parts.h"
 #include "models/networks/architectures/stack.h"
+#include "models/networks/build_node.h"
 
 enum { ANSWER = 2 }; /* scores of each token: the start and the end of an answer */
 
@@ -40,7 +41,7 @@ uint32_t rt_positions_opt(const struct rt_stack *stack)
 /* --- heads --- */
 
 /* Scores of words that are scaled, or kept small by tanh. */
-static void finish_words(const struct rt_stack *stack, uint32_t x)
+static uint32_t finish_words(const struct rt_stack *stack, uint32_t x)
 {
     int64_t rows = stack->shape.rows, vocab = stack->shape.vocab;
     if (stack->model->words_scaled)
@@ -49,10 +50,41 @@ static void finish_words(const struct rt_stack *stack, uint32_t x)
                                                                           : RT_OP_MUL_SCALAR,
                            x, rows, vocab);
     if (!stack->model->logit_cap)
-        return;
+        return x;
     x = rt_build_unary(stack->graph, "lm_head.cap_div", RT_OP_DIV_SCALAR, x, rows, vocab);
     x = rt_build_unary(stack->graph, "lm_head.cap_tanh", RT_OP_TANH, x, rows, vocab);
-    rt_build_unary(stack->graph, "lm_head.cap_mul", RT_OP_MUL_SCALAR, x, rows, vocab);
+    return rt_build_unary(stack->graph, "lm_head.cap_mul", RT_OP_MUL_SCALAR, x, rows, vocab);
+}
+
+/* Cross entropy of scores (rows, words of this GPU). One kernel a pass computes their gradient in place
+ * (Transformer Engine's cross_entropy.py: a pass over a row, then the gradient; backward it is scaled); op by
+ * op they are copied to fp32, their log-softmax is written, and backward its gradient and that in 16 bits
+ * (torch.nn.functional.cross_entropy). Words cut over tensor-parallel GPUs: their maxima, then their sums and
+ * the label's scores are summed over these, not the scores (Shoeybi et al. 2019, section 3). */
+static void build_loss(const struct rt_stack *stack, uint32_t x)
+{
+    struct rt_graph *graph = stack->graph;
+    int64_t rows = stack->shape.rows, vocab = stack->shape.vocab, gpus = graph->options.tensor_parallel;
+    double width = rt_dtypes[graph->options.dtype].bytes, scores = (double)rows * (double)vocab;
+    bool fused = rt_runtimes[graph->options.runtime].fused_loss;
+    uint32_t wide =
+        fused ? x : rt_build_move(graph, "loss.cast", RT_OP_COPY, x, rows, vocab, (width + 4) * scores);
+    if (!fused)
+        graph->nodes[wide].dtype = RT_FP32;
+    uint32_t node = rt_node_add(graph, "loss", wide, RT_NO_INPUT, (double)rows);
+    rt_node_add_kernel(graph, RT_FORWARD, RT_OP_SOFTMAX, rows, vocab)->bytes =
+        (fused ? 3 * width : 8) * scores;
+    for (int sums = 1; gpus > 1 && sums <= 2; sums++)
+        rt_graph_set_dtype(
+            rt_graph_add_kernel(graph, RT_FORWARD, RT_OP_ALL_REDUCE, (const int64_t[]){gpus, sums * rows}),
+            RT_FP32);
+    rt_node_begin_backward(graph, node);
+    if (fused)
+        rt_node_save(graph, x);
+    else
+        graph->nodes[node].saved = scores; /* in fp32 */
+    enum rt_op_id backward = fused ? RT_OP_MUL_SCALAR : RT_OP_SOFTMAX_BACKWARD;
+    rt_node_add_kernel(graph, RT_BACKWARD, backward, rows, vocab)->bytes = (fused ? 2 * width : 8) * scores;
 }
 
 /* What follows the last layer of a decoder: transformers' ForSequenceClassification scores every token and
@@ -65,7 +97,7 @@ static void decoder_head(const struct rt_stack *stack, uint32_t x)
     if (model->norm_first || model->norm_branch)
         x = rt_build_norm(stack, stack->row->norms.last, x);
     if (width != h)
-        x = rt_build_linear(graph, "project_out", x, rows, h, width, false);
+        x = rt_build_linear(graph, "project_out", x, rt_shared_rows(stack), h, width, false);
     switch (model->head) {
     case RT_MODEL_HEAD_NONE:
         return;
@@ -82,7 +114,9 @@ static void decoder_head(const struct rt_stack *stack, uint32_t x)
     default:
         x = rt_build_all_reduce(graph, "gradient_all_reduce", x, rows * width, false, true);
         x = rt_build_linear(graph, "lm_head", x, rows, width, stack->shape.vocab, model->bias.head);
-        finish_words(stack, x);
+        x = finish_words(stack, x);
+        if (rt_graph_trains(graph) && rt_runtimes[graph->options.runtime].loss)
+            build_loss(stack, x);
         graph->shared = model->tied ? (double)stack->shape.vocab * width : 0;
         graph->fp32_scores = stack->row->attention->rotary; /* logits.float() in modeling_llama.py */
     }
@@ -115,5 +149,5 @@ void rt_build_transformer(const struct rt_model *model, struct rt_graph *graph)
         row->head(&stack, x);
     else
         decoder_head(&stack, x);
-    graph->boundary = (double)stack.shape.rows * model->hidden;
+    graph->boundary = (double)rt_shared_rows(&stack) * model->hidden;
 }

@@ -163,7 +163,7 @@ static uint32_t exchange(struct rt_graph *graph, const char *name, uint32_t x, i
 
 static bool fuses(const struct rt_graph *graph)
 {
-    return rt_runtimes[graph->options.runtime].fused_attention && is_narrow(graph);
+    return rt_graph_fuses_attention(&graph->options) && is_narrow(graph);
 }
 
 /* Queries attend to keys, in one kernel or written out. */

@@ -72,7 +72,7 @@ static uint32_t attention(const struct rows *r, uint32_t x)
 {
     const struct rt_text_encoder *e = r->e;
     int64_t wide = e->heads * e->head_dim, narrow = e->kv_heads * e->head_dim;
-    bool fused = rt_runtimes[r->graph->options.runtime].fused_attention && (e->traits & BIASED) == 0 &&
+    bool fused = rt_graph_fuses_attention(&r->graph->options) && (e->traits & BIASED) == 0 &&
                  rt_dtypes[r->graph->options.dtype].bytes < 4;
     uint32_t q = linear(r, "attn.q", x, e->width, wide), k = linear(r, "attn.k", x, e->width, narrow),
              v = linear(r, "attn.v", x, e->width, narrow);

@@ -115,7 +115,7 @@ bool rt_onnx_lower_fuses_attention(const struct rt_onnx_lowering *l)
 {
     const struct rt_graph_options *options = &l->graph->options;
     bool half = options->dtype == RT_FP16 || options->dtype == RT_BF16;
-    return rt_runtimes[options->runtime].fused_attention && half;
+    return rt_graph_fuses_attention(options) && half;
 }
 
 bool rt_onnx_reads_elements(const struct rt_onnx_node *node)

@@ -126,7 +126,7 @@ struct rt_tokens rt_tokens_feed_forward(struct rt_graph *graph, struct rt_tokens
 static bool fuses_attention(const struct rt_graph *graph)
 {
     enum rt_dtype dtype = graph->options.dtype;
-    return rt_runtimes[graph->options.runtime].fused_attention && (dtype == RT_FP16 || dtype == RT_BF16);
+    return rt_graph_fuses_attention(&graph->options) && (dtype == RT_FP16 || dtype == RT_BF16);
 }
 
 /* The table's entries for each pair of tokens, in the order of the scores: looked up, and copied. */

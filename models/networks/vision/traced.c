@@ -254,7 +254,7 @@ static struct value attention(struct reader *r)
     struct rt_graph *graph = r->graph;
     int64_t batch = batch_of(r, x) * groups, all = batch * heads, elements = groups * heads * queries * width;
     enum rt_dtype dtype = graph->options.dtype;
-    if (rt_runtimes[graph->options.runtime].fused_attention && (dtype == RT_FP16 || dtype == RT_BF16) &&
+    if (rt_graph_fuses_attention(&graph->options) && (dtype == RT_FP16 || dtype == RT_BF16) &&
         queries == keys) {
         const int64_t dim[] = {batch, queries, heads, width};
         uint32_t node =

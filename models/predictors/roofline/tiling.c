@@ -427,18 +427,22 @@ void rt_tiling_attention(enum rt_op_id op, enum rt_dtype dtype, const int64_t *d
     *out = tiling;
 }
 
-static const double FLASH2_SHARE = 0.35; /* of the peak */
+static const double FLASH2_SHARE = 0.35, /* of the peak */
+    FLASH2_CAUSAL = 0.873;               /* of that rate where scores are masked */
 
 double rt_flash2_us(enum rt_op_id op, enum rt_dtype dtype, const int64_t *dim, const struct rt_device *device)
 {
+    bool causal = op == RT_OP_ATTENTION_CONTEXT;
     if (rt_design_of(device)->units != RT_MATRIX_WARP_GROUP ||
-        !(op == RT_OP_ATTENTION_ENCODER || op == RT_OP_ATTENTION_CROSS))
+        !(causal || op == RT_OP_ATTENTION_ENCODER || op == RT_OP_ATTENTION_CROSS))
         return NAN;
-    double head = (double)dim[RT_ENCODER_HEAD_DIM], padded = 32 * ceil(head / 32);
+    double head = (double)dim[causal ? RT_ATTENTION_HEAD_DIM : RT_ENCODER_HEAD_DIM],
+           padded = 32 * ceil(head / 32);
     double flops = rt_ops[op].flops(dim) * padded / head;
-    double compute_us =
-        1e6 * flops / (FLASH2_SHARE * rt_device_peak_flops(device, RT_FAMILY_ATTENTION, dtype));
-    double blocks = (double)dim[RT_ATTENTION_BATCH] * (double)dim[RT_ENCODER_HEADS] *
+    double share = FLASH2_SHARE * (causal ? FLASH2_CAUSAL : 1);
+    double compute_us = 1e6 * flops / (share * rt_device_peak_flops(device, RT_FAMILY_ATTENTION, dtype));
+    double blocks = (double)dim[RT_ATTENTION_BATCH] *
+                    (double)dim[causal ? RT_ATTENTION_HEADS : RT_ENCODER_HEADS] *
                     ceil((double)dim[RT_ATTENTION_TOKENS] / 128);
     double waves = ceil(blocks / device->sms) * device->sms / blocks; /* the last one is not full */
     double bytes = rt_ops[op].bytes(dim, rt_dtypes[dtype].bytes);

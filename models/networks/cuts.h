@@ -1,0 +1,13 @@
+/* How a training step is cut over GPUs, and what of it is trained: which cuts go together and fit the model.
+ */
+#ifndef ROOFTILE_MODELS_NETWORKS_CUTS_H
+#define ROOFTILE_MODELS_NETWORKS_CUTS_H
+
+#include "models/networks/graph.h"
+#include "models/networks/sizes.h"
+
+/* `options`: the graph's, settled. RT_EUSAGE: the sentence says which would do. */
+int rt_check_cuts(const struct rt_parallelism *parallel, const struct rt_graph_options *options,
+                  const struct rt_model *model);
+
+#endif
