@@ -94,7 +94,9 @@ def page(types, models, found, wrong):
         lines.append(f"- {stacks}: " + ", ".join(row["models"] for row in types if row["stacks"] == stacks))
     lines += ["", "## By name", "", "`rooftile graph --list` prints all, with their sizes. Of an id of the Hugging Face Hub (`org/name`, its address, case",
               "aside) the config is that of a folder here, of the Hub's cache on this machine (`HF_HUB_CACHE`, `HF_HOME`), or of the",
-              "[catalogue](../../models/networks/zoo/README.md); these also answer to the name alone.", ""]
+              "[catalogue](../../models/networks/zoo/README.md); these also answer to the name alone. Changes of its config follow",
+              "a name or a path with commas: `--model gpt2,n_layer=24,n_embd=2048,n_head=16` by any name of a key that its type reads;",
+              "any other key is refused, with those that there are.", ""]
     for kind, names in names_of(model for model in models if not is_id(model["name"])).items():
         more = f" and {len(names) - MOST} more" if len(names) > MOST + 1 else ""
         lines.append(f"- {kind}: {', '.join(names[:MOST] if more else names)}{more}")

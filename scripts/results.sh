@@ -33,6 +33,7 @@ llm-runs-unseen  | n, a, c | llm-runs                         | 1 h    | train -
 serving          | n, a, c | serving                          | 30 min | train --no-test --hold-out-gpu; evaluate --serving runs.csv --by ...
 vision           | n, a, c | vision                           | 5 min  | train --no-test; evaluate --workloads -p rooftile -p linear -p wave-scaling --by gpu,dtype,layout,runtime
 mig              | c | mig                                    | 1 min  | evaluate --workloads; evaluate --workloads --from-whole; advise --runs; scripts/mlperf_slices.py
+training         | c | training                             | 1 min  | evaluate --workloads --json; scripts/training_table.py
 memory           | c | memory                               | 1 min  | evaluate --workloads --by backend; --by backend,model; --by model; --by gpu
 energy           | n, a, c | energy                            | 20 min | train --no-test --hold-out-gpu; crossval --target energy; calibrate --target energy --population; evaluate --workloads
 reproduction     | n | reproduction                           | 5 min  | scripts/reproduce_neusight.sh
@@ -79,6 +80,7 @@ convert() { # CONVERTER
     llm_inference_bench) from=$corpora/llm-inference-bench ;;
     pytorch_gpu_benchmark) from=$corpora/pytorch-gpu-benchmark ;;
     optimum_benchmark) from=$corpora/optimum-benchmark ;;
+    llm_foundry | megatron_bridge | megatron_lm | mlperf_training) from=$corpora/${1//_/-} ;;
     deepbench) from=$corpora/deepbench more=(--without gemm) ;;
     aiconfigurator_serving) from=$aiconfigurator/silicon_sample.csv ;;
     vidur) from=$corpora/vidur more=(--without attention_context,attention_generation,gemm) ;; # as pretrain.sh
@@ -494,6 +496,19 @@ make_energy() {
         done
     done
     say evaluate --workloads -p pretrained "$(data zeus)" --by gpu --by model --no-baseline --quiet | sed -n '/^\$/p; /^power limits:/,/^$/p'
+}
+
+# Training on many GPUs, by corpus.
+make_training() {
+    local name names=()
+    mkdir -p "$work/training"
+    for name in vtrain llm_foundry megatron_bridge mlperf_training nanotron megatron_lm dgxc nemo; do
+        [ -d "$corpora/${name//_/-}" ] && [ -e "$source_folder/scripts/corpora/$name.py" ] || continue
+        "$rooftile" evaluate --workloads -p pretrained "$(data "$name")" --fallback --json --quiet >"$work/training/$name.json"
+        cp "$work/$name.converted" "$work/training/$name.csv"
+        names+=("$name")
+    done
+    python3 "$source_folder/scripts/training_table.py" "$rooftile" "$work/training" "${names[@]}" >"$out/training.csv"
 }
 
 make_reproduction() { "$source_folder/scripts/reproduce_neusight.sh" "$neusight" "$work/reproduction"; }

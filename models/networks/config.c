@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* --- which architecture --- */
 
@@ -262,24 +263,19 @@ static int read_head(struct rt_model *model, const json_t *root, bool classes, c
 
 /* --- the whole config --- */
 
-/* `asked`: the architecture that it is read as; NULL: its own. */
-static int read_model(const json_t *root, const char *where, const struct rt_architecture *asked,
-                      struct rt_model *out)
+/* Reads the part of it that the row is of. */
+static int read_part(const json_t *whole, const json_t *root, const char *where, bool classes,
+                     struct rt_model *found)
 {
-    if (!json_is_object(root))
-        return rt_fail(RT_EFORMAT, "%s: a config.json holds one JSON object", where);
-    struct rt_model model = {0};
-    const json_t *whole = root;
-    int status = find_part(whole, where, asked, &model, &root);
-    if (status != RT_OK)
-        return status;
+    struct rt_model model = *found;
+    int status = RT_OK;
     const struct rt_config_key *keys = model.architecture->keys;
     for (const struct rt_config_key *key = keys; key->key != NULL; key++)
         rt_config_set_fallback(&model, key);
     for (const struct rt_config_key *key = keys; key->key != NULL && status == RT_OK; key++)
         status = rt_config_read_key(&model, key, root, where);
     if (status == RT_OK)
-        status = read_head(&model, root, asked == NULL, where);
+        status = read_head(&model, root, classes, where);
     if (status == RT_OK)
         status = rt_config_complete(&model, where);
     rt_config_read_dtype(whole, root, where, &model);
@@ -287,13 +283,33 @@ static int read_model(const json_t *root, const char *where, const struct rt_arc
     if (status == RT_OK)
         status = rt_config_check(&model, where);
     if (status == RT_OK)
+        *found = model;
+    return status;
+}
+
+/* `asked`: the architecture that it is read as; NULL: its own. */
+static int read_model(const json_t *root, const char *changes, const char *where,
+                      const struct rt_architecture *asked, struct rt_model *out)
+{
+    if (!json_is_object(root))
+        return rt_fail(RT_EFORMAT, "%s: a config.json holds one JSON object", where);
+    struct rt_model model = {0};
+    const json_t *part;
+    int status = find_part(root, where, asked, &model, &part);
+    json_t *changed = status == RT_OK && changes != NULL ? json_deep_copy(part) : NULL;
+    if (changed != NULL)
+        status = rt_config_change(changed, model.architecture, changes, where);
+    if (status == RT_OK)
+        status = read_part(root, changed != NULL ? changed : part, where, asked == NULL, &model);
+    json_decref(changed);
+    if (status == RT_OK)
         *out = model;
     return status;
 }
 
-int rt_model_from_json(const json_t *root, const char *where, struct rt_model *out)
+int rt_model_from_json(const json_t *root, const char *changes, const char *where, struct rt_model *out)
 {
-    return read_model(root, where, NULL, out);
+    return read_model(root, changes, where, NULL, out);
 }
 
 /* A built-in architecture by type, or a user's by the name of its file. */
@@ -322,18 +338,28 @@ int rt_model_load(const char *path, struct rt_model *out)
     return rt_model_load_as(path, NULL, out);
 }
 
+static bool is_file(const char *path)
+{
+    struct stat file;
+    return stat(path, &file) == 0 && S_ISREG(file.st_mode);
+}
+
+/* A file, or "FILE,key=value". */
 static int load_as(const char *path, const char *type, struct rt_model *out)
 {
     json_t *root;
     const struct rt_architecture *asked = NULL;
     struct rt_model model;
-    int status = rt_config_read_file(path, &root);
+    const char *changes = is_file(path) ? NULL : rt_config_changes(path);
+    char *file = changes != NULL ? rt_format("%.*s", (int)(changes - path), path) : rt_strdup(path);
+    int status = rt_config_read_file(file, &root);
+    free(file);
     if (status != RT_OK)
         return status;
     if (type != NULL)
         status = find_asked(type, path, &asked);
     if (status == RT_OK)
-        status = read_model(root, path, asked, &model);
+        status = read_model(root, changes, path, asked, &model);
     json_decref(root);
     if (status != RT_OK)
         return status;

@@ -6,10 +6,19 @@
 
 #include <jansson.h>
 
+struct rt_architecture;
 struct rt_config_key;
 
-/* `where` names the file in messages. The model's name is left empty. */
-int rt_model_from_json(const json_t *root, const char *where, struct rt_model *out);
+/* `where` names the file in messages; `changes`: NULL, or ",n_layer=24" of rt_config_changes. The model's
+ * name is left empty. */
+int rt_model_from_json(const json_t *root, const char *changes, const char *where, struct rt_model *out);
+
+/* config_changes.c. Where the changes of a model begin, ",n_layer=24,n_embd=2048" of
+ * "gpt2,n_layer=24,n_embd=2048"; NULL: it has none. */
+const char *rt_config_changes(const char *spec);
+/* Puts them in the place of the config's values, by any name of a key. RT_EUSAGE: the row reads no such key.
+ */
+int rt_config_change(json_t *root, const struct rt_architecture *row, const char *changes, const char *where);
 
 /* config_file.c. The JSON of a file, with the quantisation that a file beside it gives; release with
  * json_decref. */
@@ -40,6 +49,8 @@ int rt_config_complete_layers(struct rt_model *model, const char *where);
 /* config_keys.c. Names the keys that are not read and may change the graph, in the model's `unread`. `root`
  * holds the keys that the model's row was read from. */
 void rt_config_note_unread(const json_t *root, struct rt_model *model);
+/* Is it a name of the key: one of its spellings, or rt_config_other_name's? */
+bool rt_config_reads_as(const struct rt_config_key *key, const char *name);
 /* The name that all of Hugging Face's configs answer to in the place of a key: "hidden_size" of "n_embd". */
 const char *rt_config_other_name(const char *key);
 

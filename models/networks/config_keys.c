@@ -30,9 +30,11 @@ const char *rt_config_other_name(const char *key)
     return NULL;
 }
 
-/* Is a name one that configs answer to in the place of this key: "hidden_size" of "n_embd"? */
-static bool reads_as(const struct rt_config_key *key, const char *name)
+/* Is a name one of the key's, or one that configs answer to in its place: "hidden_size" of "n_embd"? */
+bool rt_config_reads_as(const struct rt_config_key *key, const char *name)
 {
+    if (rt_word_find(key->key, name) >= 0)
+        return true;
     for (size_t i = 0; i < RT_COUNT(other_names); i++)
         if (strcmp(other_names[i].general, name) == 0 && rt_word_find(key->key, other_names[i].key) >= 0)
             return true;
@@ -192,7 +194,7 @@ static bool is_usual(const char *key, const json_t *value)
 static bool row_knows(const struct rt_architecture *row, const char *key)
 {
     for (const struct rt_config_key *known = row->keys; known->key != NULL; known++)
-        if (rt_word_find(known->key, key) >= 0 || reads_as(known, key))
+        if (rt_config_reads_as(known, key))
             return true;
     if (row->cross != NULL && strcmp(key, "is_decoder") == 0) /* such configs say so of their decoder */
         return true;

@@ -62,10 +62,10 @@ static int parse(size_t i, json_t **root)
     return rt_fail(RT_EFORMAT, "built-in zoo, model %zu: \"name\" is missing", i);
 }
 
-static int read_model(const json_t *root, struct rt_model *out)
+static int read_model(const json_t *root, const char *changes, struct rt_model *out)
 {
     const char *name = json_string_value(json_object_get(root, "name"));
-    int status = rt_model_from_json(root, name, out);
+    int status = rt_model_from_json(root, changes, name, out);
     if (status == RT_OK)
         snprintf(out->name, sizeof out->name, "%s", name);
     return status;
@@ -74,6 +74,7 @@ static int read_model(const json_t *root, struct rt_model *out)
 /* A name that is looked for, the nearest one of a model so far, and the names that are near. */
 struct search {
     char wanted[128]; /* normalised */
+    const char *changes; /* of its config (rt_config_changes); NULL: none */
     size_t nearest;   /* (size_t)-1: none */
     struct rt_hints hints;
 };
@@ -161,7 +162,7 @@ static int try_description(struct search *search, size_t i, struct rt_model *out
         return status;
     status = RT_ENOTFOUND;
     if (names_transformer(search, root))
-        status = read_model(root, out);
+        status = read_model(root, search->changes, out);
     else
         pass(search, json_string_value(json_object_get(root, "name")));
     json_decref(root);
@@ -172,7 +173,7 @@ static int try_description(struct search *search, size_t i, struct rt_model *out
  * a sentence where no transformer has the name. */
 static int find_transformer(struct search *search, struct rt_model *out)
 {
-    struct search first = {.nearest = (size_t)-1};
+    struct search first = {.changes = search->changes, .nearest = (size_t)-1};
     memcpy(first.wanted, search->wanted, sizeof first.wanted);
     int status = RT_ENOTFOUND;
     for (size_t i = 0; rt_model_zoo_json[i] != NULL && status == RT_ENOTFOUND; i++)
@@ -333,7 +334,7 @@ static int config_of_row(const json_t *row, json_t **config)
     return RT_OK;
 }
 
-static int read_row(const json_t *row, const char *id, struct rt_model *out)
+static int read_row(const json_t *row, const char *id, const char *changes, struct rt_model *out)
 {
     const struct rt_vision *vision = vision_of_row(row);
     json_t *config = NULL;
@@ -341,7 +342,7 @@ static int read_row(const json_t *row, const char *id, struct rt_model *out)
     if (vision != NULL) {
         rt_model_of_images(vision, out);
     } else if ((status = config_of_row(row, &config)) == RT_OK) {
-        status = rt_model_from_json(config, id, out);
+        status = rt_model_from_json(config, changes, id, out);
         json_decref(config);
     }
     if (status == RT_OK)
@@ -357,7 +358,7 @@ static int try_row(struct search *search, size_t i, struct rt_model *out)
     if (status != RT_OK)
         return status;
     if (names_row(search, row, id)) {
-        status = read_row(row, id, out);
+        status = read_row(row, id, search->changes, out);
     } else {
         next_id(&(const char *){ids_of(row)}, id);
         pass(search, id);
@@ -371,7 +372,7 @@ static int try_row(struct search *search, size_t i, struct rt_model *out)
  * sentence where no row has the name. */
 static int find_row(struct search *search, struct rt_model *out)
 {
-    struct search first = {.nearest = (size_t)-1};
+    struct search first = {.changes = search->changes, .nearest = (size_t)-1};
     memcpy(first.wanted, search->wanted, sizeof first.wanted);
     int status = RT_ENOTFOUND;
     for (size_t i = 0; rt_model_hub_json[i] != NULL && status == RT_ENOTFOUND; i++)
@@ -392,7 +393,7 @@ int rt_hub_each(int (*visit)(void *context, const struct rt_model *model), void 
             return status;
         for (const char *next = ids_of(row); status == RT_OK && next_new_id(&next, id);) {
             struct rt_model model;
-            if ((status = read_row(row, id, &model)) == RT_OK)
+            if ((status = read_row(row, id, NULL, &model)) == RT_OK)
                 status = visit(context, &model);
         }
         json_decref(row);
@@ -412,10 +413,19 @@ static int find_timm(struct search *search, const char *name, struct rt_model *o
     return status;
 }
 
+static int check_changes(const char *changes, const char *name, const struct rt_model *model)
+{
+    if (changes == NULL || model->vision == NULL)
+        return RT_OK;
+    return rt_fail(RT_EUSAGE, "%s%s: only models with a config.json can be changed, and %s has none", name,
+                   changes, name);
+}
+
 /* RT_ENOTFOUND without a sentence where nothing has the name. */
-static int find_named(struct search *search, const char *name, struct rt_model *out)
+static int find_named(struct search *search, const char *name, const char *changes, struct rt_model *out)
 {
     search->nearest = (size_t)-1;
+    search->changes = changes;
     normalise(name, search->wanted, sizeof search->wanted);
     int status = find_transformer(search, out);
     if (status == RT_ENOTFOUND)
@@ -424,13 +434,13 @@ static int find_named(struct search *search, const char *name, struct rt_model *
         status = find_row(search, out);
     if (status == RT_ENOTFOUND && strncasecmp(name, "timm/", 5) == 0) /* the same network in both */
         status = find_timm(search, name + 5, out);
-    return status;
+    return status == RT_OK ? check_changes(changes, name, out) : status;
 }
 
-int rt_model_named(const char *name, struct rt_model *out)
+static int name_changed(const char *name, const char *changes, struct rt_model *out)
 {
     struct search search = {0};
-    int status = find_named(&search, name, out);
+    int status = find_named(&search, name, changes, out);
     char *near = rt_hints_words(&search.hints);
     if (status == RT_ENOTFOUND)
         rt_fail(RT_ENOTFOUND,
@@ -441,12 +451,32 @@ int rt_model_named(const char *name, struct rt_model *out)
     return status;
 }
 
+/* Splits "NAME,key=value" for `find`, and gives the model the whole as its name. */
+static int find_changed(const char *spec, int (*find)(const char *, const char *, struct rt_model *),
+                        struct rt_model *out)
+{
+    const char *changes = rt_config_changes(spec);
+    if (changes == NULL)
+        return find(spec, NULL, out);
+    char *name = rt_format("%.*s", (int)(changes - spec), spec);
+    int status = find(name, changes, out);
+    if (status == RT_OK)
+        snprintf(out->name, sizeof out->name, "%s", spec);
+    free(name);
+    return status;
+}
+
+int rt_model_named(const char *name, struct rt_model *out)
+{
+    return find_changed(name, name_changed, out);
+}
+
 /* --- by name, path, id --- */
 
-static int named_id(const char *id, struct rt_model *out)
+static int named_id(const char *id, const char *changes, struct rt_model *out)
 {
     struct search search = {0};
-    int status = find_named(&search, id, out);
+    int status = find_named(&search, id, changes, out);
     if (status != RT_ENOTFOUND)
         return status;
     char *near = rt_hints_words(&search.hints), *folder = rt_hub_folder();
@@ -468,8 +498,16 @@ static int named_id(const char *id, struct rt_model *out)
     return status;
 }
 
+static int load_changed(const char *config, const char *changes, struct rt_model *out)
+{
+    char *spec = rt_format("%s%s", config, changes != NULL ? changes : "");
+    int status = rt_model_load(spec, out);
+    free(spec);
+    return status;
+}
+
 /* A folder here, as transformers reads it; the cache; the catalogue that comes along. */
-static int find_id(const char *id, struct rt_model *out)
+static int find_id(const char *id, const char *changes, struct rt_model *out)
 {
     struct stat file;
     char *config = rt_format("%s/config.json", id);
@@ -478,44 +516,52 @@ static int find_id(const char *id, struct rt_model *out)
         config = rt_hub_cached(id);
     }
     if (config == NULL)
-        return named_id(id, out);
-    int status = rt_model_load(config, out);
+        return named_id(id, changes, out);
+    int status = load_changed(config, changes, out);
     if (status == RT_OK)
         snprintf(out->name, sizeof out->name, "%s", id);
     free(config);
     return status;
 }
 
-int rt_model_find(const char *spec, struct rt_model *out)
+static int find_spec(const char *spec, const char *changes, struct rt_model *out)
 {
     struct stat file;
     if (stat(spec, &file) == 0 && S_ISREG(file.st_mode))
-        return rt_model_load(spec, out);
+        return load_changed(spec, changes, out);
     if (rt_diffusion_is_folder(spec)) {
         const struct rt_vision *pipeline;
         int status = rt_diffusion_of_folder(spec, &pipeline);
         if (status == RT_OK)
             rt_model_of_images(pipeline, out);
-        return status;
+        return status == RT_OK ? check_changes(changes, spec, out) : status;
     }
     char *id = rt_hub_id(spec);
     if (id != NULL) {
-        int status = find_id(id, out);
+        int status = find_id(id, changes, out);
         free(id);
         return status;
     }
-    int status = rt_model_named(spec, out);
+    int status = name_changed(spec, changes, out);
     if (status != RT_ENOTFOUND)
         return status;
     /* The folder of a downloaded model. */
     char *inside = rt_format("%s/config.json", spec);
     size_t length = strlen(spec);
     if (stat(inside, &file) == 0)
-        status = rt_model_load(inside, out);
+        status = load_changed(inside, changes, out);
     else if (length > 5 && strcmp(spec + length - 5, ".json") == 0)
         status = rt_model_load(spec, out); /* fails with the reason */
     free(inside);
     return status;
+}
+
+int rt_model_find(const char *spec, struct rt_model *out)
+{
+    struct stat file;
+    if (stat(spec, &file) == 0 && S_ISREG(file.st_mode)) /* whatever its name */
+        return rt_model_load(spec, out);
+    return find_changed(spec, find_spec, out);
 }
 
 size_t rt_zoo_size(void)
@@ -532,7 +578,7 @@ int rt_zoo_model(size_t i, struct rt_model *out)
     int status = parse(i, &root);
     if (status != RT_OK)
         return status;
-    status = read_model(root, out);
+    status = read_model(root, NULL, out);
     json_decref(root);
     return status;
 }

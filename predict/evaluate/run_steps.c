@@ -49,22 +49,26 @@ static int check_numbers(const struct builder *builder)
     return RT_OK;
 }
 
+static int refuse_runtime(void)
+{
+    struct rt_text known = {0};
+    for (int r = 0; r < RT_RUNTIME_COUNT; r++)
+        rt_text_item(&known, ", ", "%s", rt_runtimes[r].name);
+    int status = rt_fail(RT_EFORMAT, "its attribute runtime is unknown; known are %s", known.text);
+    rt_text_release(&known);
+    return status;
+}
+
 static int check(struct builder *builder)
 {
     const struct rt_parallelism *parallel = &request(builder)->parallel;
     int status = check_numbers(builder);
     if (status != RT_OK)
         return status;
-    if (!rt_workload_option(builder->name.option, request(builder)))
-        return rt_fail(RT_EFORMAT,
-                       "option \"%s\" is unknown; known are fusion, dpN, tpN, epN, adpN, ulyssesN, ringN and ppN_M "
-                       "(N GPUs, M microbatches)",
-                       builder->name.option);
     if (request(builder)->runtime == RT_RUNTIME_COUNT)
-        return rt_fail(
-            RT_EFORMAT,
-            "its attribute runtime is unknown; known are eager-math, eager, eager-1.4, graph, compile "
-            "and serving");
+        return refuse_runtime();
+    if ((status = rt_workload_request(builder->dataset, builder->workload, request(builder))) != RT_OK)
+        return status;
     int64_t parts = parallel->data * parallel->microbatches;
     if (builder->workload->batch % parts != 0)
         return rt_fail(RT_EUSAGE, "a batch of %" PRId64 " cannot be divided into %" PRId64 " parts",
@@ -433,20 +437,6 @@ static int read_graph(struct builder *builder, const char *path)
 
 /* --- what the run says --- */
 
-static int find_optimizer(struct builder *builder)
-{
-    const char *name = builder->attributes.optimizer;
-    for (int o = 0; name != NULL && o < RT_OPTIMIZER_COUNT; o++)
-        if (strcmp(rt_optimizers[o], name) == 0) {
-            request(builder)->optimizer = o;
-            return RT_OK;
-        }
-    return name == NULL
-               ? RT_OK
-               : rt_fail(RT_EFORMAT, "its attribute optimizer is \"%.24s\"; known are none, sgd and adamw",
-                         name);
-}
-
 /* A row of the table of hosts; a file on somebody's disk is nothing that a dataset can name. */
 static int find_host(struct builder *builder)
 {
@@ -460,24 +450,14 @@ static int find_host(struct builder *builder)
     return status;
 }
 
-/* What all steps of the run have in common. Its option has said how it was cut. */
+/* What all steps of the run have in common, beside what its option and attributes named after fields say. */
 static void fill_request(struct builder *builder)
 {
     const struct rt_run_attributes *a = &builder->attributes;
     struct rt_step *step = request(builder);
     step->dtype = builder->workload->dtype;
-    step->quant = a->quant;
-    step->kv_cache = a->kv_cache;
-    step->image = a->image >= 0 ? a->image : 0;
-    step->image_width = a->image_width >= 0 ? a->image_width : 0;
-    step->frames = a->frames >= 0 ? a->frames : 0;
-    step->denoising_steps = a->steps >= 0 ? a->steps : 0;
-    step->layout = a->channels_last ? RT_LAYOUT_NHWC : RT_NOT_GIVEN;
-    step->autocast = a->autocast;
-    step->parallel.fabric = a->fabric;
     step->host = a->host;
     step->server = is_served(builder) ? a->backend : NULL;
-    step->input = (int)a->input;
     step->power_limit_w = a->power_limit_w;
 }
 
@@ -513,8 +493,6 @@ static int make_named(struct builder *builder, const char *folder)
 static int make(struct builder *builder, const char *folder)
 {
     int status = check(builder);
-    if (status == RT_OK)
-        status = find_optimizer(builder);
     if (status == RT_OK)
         status = find_host(builder);
     if (status != RT_OK)

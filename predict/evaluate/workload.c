@@ -4,6 +4,7 @@
 
 #include <ctype.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,6 +57,57 @@ bool rt_workload_option(const char *option, struct rt_step *step)
     return true;
 }
 
+/* Fields that columns of /workloads or readers of their own say, or that would name a file of this machine.
+ */
+static bool is_read_elsewhere(int field)
+{
+    switch ((enum rt_step_field)field) {
+    case RT_STEP_MODE:
+    case RT_STEP_BATCH:
+    case RT_STEP_SEQ:
+    case RT_STEP_DTYPE:
+    case RT_STEP_LAYERS:
+    case RT_STEP_LENGTHS:
+    case RT_STEP_CONTEXTS:
+    case RT_STEP_CONTEXT:
+    case RT_STEP_RUNTIME:
+    case RT_STEP_HOST:
+    case RT_STEP_SERVER:
+    case RT_STEP_CLUSTER:
+    case RT_STEP_POWER_LIMIT: /* power_limit_w */
+    case RT_STEP_INTERVAL:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static int set_field(const struct rt_dataset *dataset, const struct rt_workload *workload, int field,
+                     struct rt_step *step)
+{
+    const char *name = rt_step_field_names[field];
+    const char *text = rt_dataset_attribute(dataset, workload->group, name);
+    if (text == NULL || is_read_elsewhere(field) || rt_step_set(step, name, text) == RT_OK)
+        return RT_OK;
+    return rt_fail_context(RT_EFORMAT, "its attribute %s", name);
+}
+
+int rt_workload_request(const struct rt_dataset *dataset, const struct rt_workload *workload,
+                        struct rt_step *step)
+{
+    const char *option = rt_strings_get(&dataset->texts, workload->option);
+    int status = RT_OK;
+    if (!rt_workload_option(option, step))
+        return rt_fail(
+            RT_EFORMAT,
+            "option \"%s\" is unknown; known are fusion, dpN, tpN, epN, adpN, ulyssesN, ringN and ppN_M "
+            "(N GPUs, M microbatches)",
+            option);
+    for (int field = 0; field < RT_STEP_FIELDS && status == RT_OK; field++)
+        status = set_field(dataset, workload, field, step);
+    return status;
+}
+
 enum rt_runtime_id rt_workload_runtime(const struct rt_dataset *dataset, const struct rt_workload *workload)
 {
     const char *name = rt_dataset_attribute(dataset, workload->group, "runtime");
@@ -70,13 +122,13 @@ enum rt_runtime_id rt_workload_runtime(const struct rt_dataset *dataset, const s
 
 bool rt_workload_is_plain(const struct rt_dataset *dataset, const struct rt_workload *workload)
 {
-    const char *option = rt_strings_get(&dataset->texts, workload->option);
     struct rt_step step = RT_STEP_NOT_GIVEN;
-    if (option[0] == '\0')
-        return true;
-    return rt_workload_runtime(dataset, workload) == RT_RUNTIME_SERVING &&
-           rt_workload_option(option, &step) && !step.fusion &&
-           step.parallel.data * step.parallel.pipeline == 1;
+    if (rt_workload_request(dataset, workload, &step) != RT_OK || step.fusion)
+        return false;
+    const struct rt_parallelism *parallel = &step.parallel;
+    if (rt_workload_runtime(dataset, workload) == RT_RUNTIME_SERVING)
+        return parallel->data * parallel->pipeline == 1;
+    return rt_parallelism_gpus(parallel) == 1 && !isfinite(step.host_us);
 }
 
 enum rt_workload_kind rt_workload_kind_of(const struct rt_workload *workload, const struct rt_step *step)
@@ -88,7 +140,7 @@ enum rt_workload_kind rt_workload_kind_of(const struct rt_workload *workload, co
         return RT_KIND_GENERATION;
     if (workload->mode == RT_INFERENCE && step->runtime == RT_RUNTIME_SERVING)
         return RT_KIND_PREFILL;
-    if (parallel->data * parallel->tensor * parallel->pipeline * rt_parallelism_sequence(parallel) > 1)
+    if (rt_parallelism_gpus(parallel) > 1)
         return RT_KIND_DISTRIBUTED;
     if (step->fusion)
         return RT_KIND_FUSION;

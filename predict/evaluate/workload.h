@@ -23,6 +23,11 @@ extern const char *const rt_workload_kinds[RT_KIND_COUNT];
  * set, where the text is anything else. */
 bool rt_workload_option(const char *option, struct rt_step *step);
 
+/* Reads into it what the run says of how it ran: its option, and each attribute whose name is a field of a
+ * step (rt_step_set: tp, cp, shard, node_gpus ...). RT_EFORMAT: one of them is malformed. */
+int rt_workload_request(const struct rt_dataset *dataset, const struct rt_workload *workload,
+                        struct rt_step *step);
+
 /* A plain run: on one GPU without fusion, or by a server on GPUs that share every layer (tensor parallel).
  * Calibration from runs takes these: what is fitted is the GPU's. */
 bool rt_workload_is_plain(const struct rt_dataset *dataset, const struct rt_workload *workload);

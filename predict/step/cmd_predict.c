@@ -83,8 +83,8 @@ static const struct rt_option options[] = {
              .required =
                  "say which model: --model NAME (`rooftile graph --list` lists them) or a config.json",
              .reads = rt_reads_path, .suggests = rt_model_suggest),
-     "A model of the zoo (`rooftile graph --list`), a Hugging Face config.json, an operator graph of "
-     "NeuSight, .csv, or an ONNX model, .onnx"},
+     "A model of the zoo (`rooftile graph --list`) or a Hugging Face config.json, either with changes, "
+     "gpt2,n_layer=24; an operator graph of NeuSight, .csv; an ONNX model, .onnx"},
     RT_STEP_AS_OPTION(struct arguments, as),
     {"batch", 'b', "N[,N...]", RT_OWN(struct arguments, batches, read_values),
      "Sequences or images of a step, over all GPUs (default 1)"},

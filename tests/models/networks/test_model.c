@@ -456,9 +456,50 @@ static void test_largest_options(void)
     }
 }
 
-RT_TESTS(RT_TEST(test_zoo_is_whole), RT_TEST(test_zoo_has_sources), RT_TEST(test_names),
-         RT_TEST(test_opt_names), RT_TEST(test_zoo_against_published_configs), RT_TEST(test_gpt_parameters),
-         RT_TEST(test_config), RT_TEST(test_config_other_names), RT_TEST(test_config_folder),
-         RT_TEST(test_bad_configs), RT_TEST(test_large_file_is_refused), RT_TEST(test_damaged_configs),
-         RT_TEST(test_bad_options), RT_TEST(test_flops), RT_TEST(test_prefill), RT_TEST(test_decode),
-         RT_TEST(test_tensor_parallel), RT_TEST(test_overlong), RT_TEST(test_largest_options))
+/* "gpt2,n_layer=24": a known model with other sizes, by any name of a key. */
+static void test_changes(void)
+{
+    struct rt_model model, other;
+    RT_ASSERT_OK(rt_model_named("gpt2,n_layer=24,n_embd=1024,n_head=16", &model));
+    RT_ASSERT_OK(rt_model_named("gpt2-medium", &other));
+    CU_ASSERT_EQUAL(rt_model_parameters(&model), rt_model_parameters(&other));
+    CU_ASSERT_STRING_EQUAL(model.name, "gpt2,n_layer=24,n_embd=1024,n_head=16");
+    RT_ASSERT_OK(
+        rt_model_named("GPT 2,num_hidden_layers=24,hidden_size=1024,num_attention_heads=16", &model));
+    CU_ASSERT_EQUAL(rt_model_parameters(&model), rt_model_parameters(&other));
+    RT_ASSERT_OK(
+        rt_model_find("meta-llama/Llama-3.1-8B,num_hidden_layers=7,tie_word_embeddings=true", &model));
+    CU_ASSERT_TRUE(model.layers == 7 && model.tied && model.hidden == 4096);
+}
+
+static void test_bad_changes(void)
+{
+    static const struct {
+        const char *spec, *words;
+        int status;
+    } bad[] = {
+        {"gpt2,foo=2",
+         "\"foo\" is no key that the graph of GPT-2, GPT-3 is built from; there are n_embd, n_layer",
+         RT_EUSAGE},
+        {"gpt2,n_layer=many", "\"n_layer\" is \"many\"", RT_EFORMAT},
+        {"gpt2,n_layer=", "write key=value, such as n_layer=24", RT_EUSAGE},
+        {"gpt2,n_embd=1000", "heads do not divide the hidden size 1000", RT_EFORMAT},
+        {"resnet50,layers=3", "only models with a config.json can be changed", RT_EUSAGE},
+        {"gpt9,n_layer=3", "unknown model \"gpt9\"", RT_ENOTFOUND},
+    };
+    struct rt_model model;
+    for (size_t i = 0; i < RT_COUNT(bad); i++) {
+        CU_ASSERT_EQUAL(rt_model_find(bad[i].spec, &model), bad[i].status);
+        if (strstr(rt_error(), bad[i].words) == NULL)
+            printf("# no \"%s\" in: %s\n", bad[i].words, rt_error());
+        CU_ASSERT_PTR_NOT_NULL(strstr(rt_error(), bad[i].words));
+    }
+}
+
+RT_TESTS(RT_TEST(test_changes), RT_TEST(test_bad_changes), RT_TEST(test_zoo_is_whole),
+         RT_TEST(test_zoo_has_sources), RT_TEST(test_names), RT_TEST(test_opt_names),
+         RT_TEST(test_zoo_against_published_configs), RT_TEST(test_gpt_parameters), RT_TEST(test_config),
+         RT_TEST(test_config_other_names), RT_TEST(test_config_folder), RT_TEST(test_bad_configs),
+         RT_TEST(test_large_file_is_refused), RT_TEST(test_damaged_configs), RT_TEST(test_bad_options),
+         RT_TEST(test_flops), RT_TEST(test_prefill), RT_TEST(test_decode), RT_TEST(test_tensor_parallel),
+         RT_TEST(test_overlong), RT_TEST(test_largest_options))

@@ -374,7 +374,8 @@ static void test_images_refused(void)
         int64_t sequence;
     } bad[] = {
         {"resnet50", "host", "mainframe", "attribute host is \"mainframe\"; known are epyc-7742", -1},
-        {"resnet50", "optimizer", "lion", "optimizer is \"lion\"; known are none, sgd and adamw", -1},
+        {"resnet50", "optimizer", "lion",
+         "its attribute optimizer: optimizer lion: choose none, sgd, adamw or momentum", -1},
         {"alexnet", "image", "8", "smaller than", -1},
         {"llama-2-7b", "image", "224", "llama-2-7b is a language model, which image is not for", 128},
         {"llama-2-7b", "runtime", "eager", "its sequence is missing", -1},
@@ -392,7 +393,35 @@ static void test_images_refused(void)
     }
 }
 
-RT_TESTS(RT_TEST(test_out_of_memory), RT_TEST(test_memory_is_of_the_largest_step), RT_TEST(test_images),
+/* Attributes whose names are fields of a step say what options say, and what options cannot. */
+static void test_attributes_are_fields(void)
+{
+    static const char *const of_option[] = {"runtime", "eager", NULL},
+                             *const of_fields[] = {"runtime", "eager",        "dp", "2", "tp",
+                                                   "2",       "microbatches", "2",  NULL};
+    struct made_up made;
+    struct rt_run_steps steps;
+    make(&made, "gpt2,n_layer=4", RT_TRAINING, 8, 256, "dp2-tp2-pp1_2", of_option);
+    double by_option = forecast_us(&made);
+    make(&made, "gpt2,n_layer=4", RT_TRAINING, 8, 256, "", of_fields);
+    CU_ASSERT_FALSE(rt_workload_is_plain(&made.dataset, made.run));
+    RT_ASSERT_NEAR(forecast_us(&made), by_option, 1e-12);
+    make(&made, "gpt2", RT_TRAINING, 8, 256, "",
+         WITH("shard", "parameters", "recompute", "layers", "dp", "4", "link_gbs", "20"));
+    RT_ASSERT_OK(steps_of(&made, &steps));
+    const struct rt_step *step = &steps.step;
+    CU_ASSERT_TRUE(step->parallel.shard == RT_SHARD_PARAMETERS && step->recompute == RT_RECOMPUTE_LAYERS);
+    CU_ASSERT_TRUE(step->parallel.data == 4 && step->parallel.link_gbs == 20);
+    rt_run_steps_release(&steps);
+    rt_dataset_release(&made.dataset);
+    make(&made, "gpt2", RT_TRAINING, 8, 256, "", WITH("shard", "everything"));
+    CU_ASSERT_EQUAL(steps_of(&made, &steps), RT_EFORMAT);
+    CU_ASSERT_PTR_NOT_NULL(strstr(rt_error(), "its attribute shard"));
+    rt_dataset_release(&made.dataset);
+}
+
+RT_TESTS(RT_TEST(test_attributes_are_fields), RT_TEST(test_out_of_memory),
+         RT_TEST(test_memory_is_of_the_largest_step), RT_TEST(test_images),
          RT_TEST(test_image_attributes_count), RT_TEST(test_images_refused),
          RT_TEST(test_generation_is_the_sum_of_its_steps), RT_TEST(test_weights_count_every_step),
          RT_TEST(test_lists), RT_TEST(test_waves), RT_TEST(test_steady_load), RT_TEST(test_host),

@@ -1,0 +1,66 @@
+#!/usr/bin/env python3
+"""NVIDIA's tables of Megatron-Bridge (repository NVIDIA-NeMo/Megatron-Bridge) for `rooftile dataset import --format workloads`:
+
+  scripts/corpora/megatron_bridge.py FOLDER -o OUT.csv      FOLDER holds docs/performance-summary*.md
+
+A step is GBS sequences and takes GBS x sequence / (tokens/s of a GPU x GPUs). A cell "36 (27)" holds two runs, of another scaling or mapping: the
+number before the parentheses and the one in them, in every cell that has two. BF16 keeps 16 bits; FP8 is scaled by tensor, MX by blocks of 32, which
+the tensor cores of Blackwell do at the same rate; on Hopper the second recipe scales by 128 x 128. Where the page is silent, the recipes there
+(scripts/performance) have sequence parallelism and overlapped communication wherever tp > 1, a distributed optimizer, attention by cuDNN.
+FSDP above 0 shares out all (the sharding group is GPUs / (TP x PP)). LoRA is of rank 16 on the query, key and value product."""
+import re
+import sys
+
+from runs_csv import Runs, main
+from training import board, cut, divide, model, need, numbers, precision, servers, tables
+
+COUNTS = ("GBS", "MBS", "Sequence Length", "TP", "PP", "CP", "VP", "EP", "FSDP")
+
+
+def variant(cell, second):
+    found = numbers(cell)
+    return found[1] if second and len(found) > 1 else found[0]
+
+
+def add_run(runs, row, what, second):
+    name, gpus = row["Model"], variant(row["#-GPUs"], second)
+    count = {key: variant(row[key], second) if key in row else 0 if key == "FSDP" else 1 for key in COUNTS}
+    rate = variant(row["Tokens / sec / GPU"], second)
+    tp, pp, cp, vp, ep = (count[key] for key in ("TP", "PP", "CP", "VP", "EP"))
+    divided, chip = divide(count["GBS"], gpus, tp, pp, cp, count["MBS"]), board(row["System"])
+    if model(name) is None or divided is None:
+        runs.drop(f"{name}: not known" if divided else f"{name}: batch or GPUs do not divide")
+        return
+    formats = re.split(r"[()]", row["Precision"])
+    quant, recipe = precision(formats[1] if second and len(formats) > 1 else formats[0])
+    if second and len(formats) == 1:
+        recipe = "fine blocks" if quant else ""
+    dp, microbatches = divided
+    runs.add(1e6 * count["GBS"] * count["Sequence Length"] / (rate * gpus), device=chip, model=model(name), batch=count["GBS"],
+             sequence=count["Sequence Length"], mode="training", dtype="bf16", quant=quant, recipe=recipe, runtime="megatron",
+             backend="megatron-bridge", optimizer="adamw", attention="cudnn", option=cut(dp, tp, pp, microbatches, ep),
+             cp=cp if cp > 1 else "", vp=vp if vp > 1 else "", sp="1" if tp > 1 else "", tp_overlap="1" if tp > 1 else "",
+             shard=("parameters" if count["FSDP"] > 0 else "optimizer") if dp > 1 else "", lora=16 if "LoRA" in what else "",
+             software=row["Release"], run=name, **servers(gpus, chip))
+
+
+def add_row(runs, row, what):
+    add_run(runs, row, what, False)
+    if "(" in row["Tokens / sec / GPU"]:
+        add_run(runs, row, what, True)
+
+
+def convert(folder):
+    runs = Runs("megatron-bridge")
+    for path in need(folder, "docs/performance-summary*.md"):
+        for headings, header, body in tables(path.read_text(encoding="utf-8")):
+            named = dict(part.split(": ", 1) for part in headings.values() if ": " in part)
+            for cells in body:
+                row = {"Release": headings.get(2, ""), "Precision": "FP8", **named, **dict(zip(header, cells))}
+                if "Tokens / sec / GPU" in header and {"Model", "System"} <= row.keys():
+                    add_row(runs, row, headings.get(3, ""))
+    return runs
+
+
+if __name__ == "__main__":
+    sys.exit(main(convert, __doc__))
