@@ -85,11 +85,81 @@ holds megatron_bridge_left_out "left out: 1 rows, NOBODY'S_8B: not known" megatr
 holds megatron_bridge_cut "dp2-tp4-pp8_128" megatron_bridge.csv
 holds megatron_bridge_blocks "mxfp8" megatron_bridge.csv
 
+# ---- MLPerf: the script that ran says how it was cut; without one, what others of the benchmark do ----
+mkdir -p mlperf_training/conf/v4.1/NVIDIA/benchmarks/llama2_70b_lora/implementations/eos
+cat >mlperf_training/conf/v4.1/NVIDIA/benchmarks/llama2_70b_lora/implementations/eos/config_eos.sh <<'EOF'
+source $(dirname ${BASH_SOURCE[0]})/config_common.sh
+export TP=4
+export CP=1
+EOF
+echo 'export TP_COMM_OVERLAP=${TP_COMM_OVERLAP:=1}' >mlperf_training/conf/v4.1/NVIDIA/benchmarks/llama2_70b_lora/implementations/eos/config_common.sh
+cat >mlperf_training/runs.csv <<'EOF'
+round,submitter,system,benchmark,accelerator,accel_per_node,nodes,gpus,gbs,grad_acc,seq,run,n_stats,throughput_median,step_time_median,samples_per_s_from_blocks,minutes,config
+v4.1,NVIDIA,eos,llama2_70b_lora,NVIDIA H100-SXM5-80GB,8,1,8,8,4,,0,4,2.0,,2.0,28,config_eos.sh
+v4.1,NVIDIA,eos,llama2_70b_lora,NVIDIA H100-SXM5-80GB,8,1,8,8,4,,1,4,2.2,,2.0,28,config_eos.sh
+v4.1,Other,own,llama2_70b_lora,NVIDIA H100-SXM5-80GB,8,2,16,16,4,,0,4,4.2,,4.2,28,
+v4.1,Other,own,bert,NVIDIA H100-SXM5-80GB,8,1,8,768,1,,0,4,7500,,,28,
+v4.1,Other,own,gnn,NVIDIA H100-SXM5-80GB,8,1,8,768,1,,0,4,7500,,,28,
+EOF
+runs_of mlperf_training 4
+holds mlperf_repeats "1 rows, measured again" mlperf_training.txt
+holds mlperf_by_others "dp4-tp4-pp1_4" mlperf_training.csv
+holds mlperf_time "dp2-tp4-pp1_4,3818181.82" mlperf_training.csv
+
+# ---- Megatron-LM ----
+mkdir megatron_lm
+cat >megatron_lm/summary.csv <<'EOF'
+case,env,platform,n,iter_s_median,iter_s_min,iter_s_max,mem_max_bytes,layers,hidden,ffn,heads,kv,seq,mbs,gbs,tp,pp,vpp,cp,ep,experts,topk,recompute,bf16,fp16,fp8,hybrid,sp,dist_opt,keys
+gpt/gpt3_tp2,dev,dgx_h100,50,0.21,0.2,0.3,5368709120.0,12,512,,8,,1024,4,32,2,1,,,,,,,True,,,,True,True,
+t5/t5_tp2,dev,dgx_h100,50,0.21,0.2,0.3,5368709120.0,12,512,,8,,1024,4,32,2,1,,,,,,,True,,,,True,True,
+EOF
+runs_of megatron_lm 1
+holds megatron_lm_left_out "left out: 1 rows, t5: no model of it" megatron_lm.txt
+holds megatron_lm_memory "5120" megatron_lm.csv
+
+# ---- dgxc: a table of configurations, headings, and what follows from the throughput; a figure repeated counts once ----
+mkdir -p dgxc/v1/llama3.1 dgxc/v2/llama3.1
+cat >dgxc/v1/llama3.1/README.md <<'EOF'
+E.g. 8192 * 252 / 12.84 = 160778
+
+| Size | Precision | GPUs | SeqLen | Layers | TP  | PP  | CP  | EP  | DP  | VP  | MBS | GBS  | GA  |
+|------|:---------:|:----:|:------:|:------:|:---:|:---:|:---:|:---:|:---:|:---:|:---:|:----:|:---:|
+| 70b  | BF16      | 64   | 8192   | 80     | 4   | 4   | 2   | NA  | 2   | 5   | 1   | 128  | 64 |
+| 70b  | FP8       | 64   | 8192   | 80     | 4   | 8   | 1   | NA  | 2   | 5   | 1   | 128  | 64 |
+
+| Llama 3.1 70b FP8 | 64x H100 GPUs |
+|---|:---:|
+| Training step time (seconds per step) | 10.0 |
+| Throughput in tokens per second | 104857 |
+
+| Llama 3.1 8b BF16 (TP=1, PP=1, CP=2, MBS=1, GA=32) | Throughput on 8x H100 GPUs (GBS=128) |
+|---|:---:|
+| Training step time (seconds per step) | 13.0 |
+| Throughput in tokens per second | 80660 |
+EOF
+cp dgxc/v1/llama3.1/README.md dgxc/v2/llama3.1
+runs_of dgxc 2
+holds dgxc_once "2 rows, a figure of an earlier release, repeated: once" dgxc.txt
+holds dgxc_precision "llama-3.1-70b,128,8192,training,bf16,dp2-tp4-pp8_64,10000000" dgxc.csv
+
+# ---- NeMo: precision and system stand in words above the table ----
+mkdir nemo
+cat >nemo/performance_summary.md <<'EOF'
+- The results in the table below show finetuning performance at FP8 precision.
+  - System: DGX-H100
+
+| Model      | Task     | #-GPUs | GBS | MBS | Packed Sequence Length | TP | PP | Tokens / sec / GPU | Model TFLOP / sec / GPU |
+| -----      | ----     | ---    | --- | --- | --------------- | -- | -- | ------------------ | ----------------------- |
+| LLAMA2-70B | LoRA     | 8      | 32  | 1   | 4096            | 2  | 4  | 2621               | 722                     |
+EOF
+runs_of nemo 1
+holds nemo_lora "tp2-pp4_32" nemo.csv
+
 # ---- the table ----
-succeeds training_table python3 "$scripts/training_table.py" "$ROOFTILE" . vtrain nanotron llm_foundry megatron_bridge
+succeeds training_table python3 "$scripts/training_table.py" "$ROOFTILE" . vtrain nanotron llm_foundry megatron_bridge mlperf_training megatron_lm dgxc nemo
 holds table_vtrain "vtrain,all,2,100.0,2," "$work/stdout"
 holds table_slow "nanotron,\"all, with slow rows\",4," "$work/stdout"
-for name in vtrain nanotron llm_foundry megatron_bridge; do
+for name in vtrain nanotron llm_foundry megatron_bridge mlperf_training megatron_lm dgxc nemo; do
     mkdir -p empty
     fails_saying "name the corpus' own folder" python3 "$scripts/corpora/$name.py" empty -o none.csv
 done
