@@ -144,7 +144,7 @@ def parts(table):
     by = defaultdict(list)
     for row in usual:
         by[row["device"]].append(row)
-        by[f"{row['device']}, {row.get('nodes') or '?'} nodes"].append(row)
+        by[f"{row['device']}, {row.get('servers') or '?'} servers"].append(row)
     for name, rows in sorted(by.items()):
         if len(rows) < len(usual):
             yield name, rows

@@ -32,7 +32,7 @@ def add_row(runs, heading, row):
              model=f"mosaicml/mpt-7b-instruct,d_model={width},n_heads={heads},n_layers={layers},max_seq_len={sequence}",
              dtype="bf16", quant="fp8" if "fp8" in row["Precision"].lower() else "", runtime="fsdp", backend="composer", optimizer="adamw",
              recompute="layers" if row["Activation Checkpointing"] == "True" else "", attention="flash2" if hopper else "triton",
-             shard="parameters", option=cut(gpus, microbatches=divided[1]), nodes=-(-gpus // 8), run=row["Model"], recipe=row["MP Mode"],
+             shard="parameters", option=cut(gpus, microbatches=divided[1]), servers=-(-gpus // 8), run=row["Model"], recipe=row["MP Mode"],
              **({"node_gpus": 8, "node_gbs": int(gbits[1]) / 64 if gbits else 50, "network": "roce" if "RoCE" in heading else "infiniband"}
                 if gpus > 8 else {}))
 

@@ -43,7 +43,7 @@ def add_row(runs, row, kind):
              mode="training", dtype="fp16" if row["fp16"] else "bf16" if row["bf16"] else "fp32", quant="fp8" if row["fp8"] else "", runtime="megatron",
              backend="megatron-lm", optimizer="adamw", option=cut(dp, tp, pp, microbatches, ep), cp=cp if cp > 1 else "", vp=vp if vp > 1 and pp > 1 else "",
              sp="1" if row["sp"] and tp > 1 else "", shard="optimizer" if row["dist_opt"] and dp > 1 else "",
-             recompute={"full": "layers", "selective": "selective"}.get(row["recompute"], ""), nodes=1, run=kind,
+             recompute={"full": "layers", "selective": "selective"}.get(row["recompute"], ""), servers=1, run=kind,
              toy="1" if int(row["hidden"]) < 2048 else "")
 
 

@@ -127,11 +127,11 @@ def convert(folder):
         chip, name = board(row["accelerator"]), re.sub(r"NVIDIA |GPU|Tensor Core|\(|\)", " ", row["accelerator"])
         common = {"device": name if catalogue.find(name) else chip, "model": model, "sequence": tokens, "mode": "training", "optimizer": "adamw",
                   "backend": row["submitter"], "software": f"{row['round']} {row['system']}", "run": row["benchmark"], "runtime": "megatron",
-                  "attention": "cudnn", "nodes": row["nodes"]}
+                  "attention": "cudnn", "servers": row["nodes"]}
         if known:
             per_node = int(row["accel_per_node"] or 8)
             several = servers(int(row["gpus"]), chip) if int(row["nodes"]) > 1 and "NVL" not in name else {}
-            common |= several | ({"node_gpus": per_node} if several and per_node < 8 else {}) | {"nodes": row["nodes"]}
+            common |= several | ({"node_gpus": per_node} if several and per_node < 8 else {}) | {"servers": row["nodes"]}
         if not known:
             runs.add(1e6 * seconds(row, 1), batch=int(float(row["gbs"])), option="", **common)
         elif row["benchmark"] == "bert":

@@ -53,9 +53,11 @@ def divide(batch, gpus, tp=1, pp=1, cp=1, micro=1):
 def servers(gpus, board, network="infiniband"):
     """Columns of what joins the servers of so many GPUs of a board of the catalogue, named as its chip is."""
     domain = DOMAINS.get(board, 8)
+    if gpus > domain and board in DOMAINS and gpus % domain:
+        domain = 64  # sixteen trays of a rack's eighteen, as NVIDIA's recipes take racks
     if gpus <= domain:
-        return {"node_gpus": domain if board in DOMAINS else "", "nodes": 1}
-    return {"node_gpus": domain, "node_gbs": NODE_GBS[board], "network": network, "nodes": -(-gpus // domain)}
+        return {"node_gpus": domain if board in DOMAINS else "", "servers": 1}
+    return {"node_gpus": domain, "node_gbs": NODE_GBS[board], "network": network, "servers": -(-gpus // domain)}
 
 
 def board(text):

@@ -37,7 +37,7 @@ def convert(folder):
             nodes = -(-gpus // NODE_GPUS)
             runs.add(1e3 * float(row["iteration time (ms)"]), device="A100-80", model=model(row), batch=batch, sequence=row["sequence length"],
                      mode="training", dtype="fp16", runtime="megatron-2021", backend="megatron-deepspeed", optimizer="adamw", recompute="layers",
-                     option=cut(dp, tp, pp, divided[1]), nodes=nodes, run=path.stem.removeprefix("ground_truth_"),
+                     option=cut(dp, tp, pp, divided[1]), servers=nodes, run=path.stem.removeprefix("ground_truth_"),
                      **({"node_gpus": NODE_GPUS, "node_gbs": NODE_GBS, "network": "infiniband"} if nodes > 1 else {}))
     return runs
 
