@@ -9,9 +9,10 @@ EOF
 plan() { "$ROOFTILE" plan --train --model small.json --gpu A100-80,memory_gib=16 --batch 64 --seq 2048 -q "$@"; }
 
 # --- a plan of several numbers of GPUs ---
-succeeds runs plan --gpus 4,8,16 --tokens 1e10 --price A100-80,memory_gib=16=2 --csv a.csv --report a.html --report a.md
+succeeds runs plan --trace a.trace --gpus 4,8,16 --tokens 1e10 --price A100-80,memory_gib=16=2 --csv a.csv --report a.html --report a.md
 cp stdout a.txt
 holds title "small.json trained by megatron on 4, 8, 16 of" a.txt
+holds trace "traceEvents" a.trace
 holds winners "least energy" a.txt
 holds launch "--tensor-model-parallel-size" a.txt
 holds scaling "More GPUs: tokens/s beside as many times those of the fewest" a.txt
@@ -49,16 +50,8 @@ PY
 if [ -s python.out ]; then not_ok figures "$(tail -n 3 python.out)"; else ok figures; fi
 
 # --- the fastest, as `rooftile predict` is asked for it ---
-options=$(python3 - <<'PY'
-import json
-p = json.load(open("a.json"))["fastest"]["parallel"]
-print("--dp", p["data"], "--tp", p["tensor"], "--pp", p["pipeline"], "--microbatches", p["microbatches"], "--shard", p["shard"],
-      "--recompute", p["recompute"])
-PY
-)
-# shellcheck disable=SC2086
-succeeds predict "$ROOFTILE" predict --mode training --runtime megatron --model small.json --gpu A100-80,memory_gib=16 --batch 64 \
-    --seq 2048 $options --json
+line=$(sed -n 's/^ *rooftile predict/predict/p' a.txt)
+succeeds predict bash -c "\"$ROOFTILE\" $line --json"
 python3 - >python.out 2>&1 <<'PY'
 import json
 plan, step = json.load(open("a.json"))["fastest"], json.load(open("stdout"))

@@ -145,7 +145,8 @@ static const struct rt_option options[] = {
     {"node-gpus", 0, "N", RT_INTEGER(struct arguments, training.step.parallel.cluster.node_gpus, 1, 65536),
      "training: GPUs of a server, or of one NVLink domain over several (default: by the GPU's description)"},
     {"node-gbs", 0, "X", RT_NUMBER(struct arguments, training.step.parallel.cluster.node_gbs, 0.01, 1e5),
-     "training: what each GPU sends to other servers, 10^9 bytes/s one way (default: by the GPU's description)"},
+     "training: what each GPU sends to other servers, 10^9 bytes/s one way (default: by the GPU's "
+     "description)"},
     {"network", 0, "NAME", RT_CHOICE(struct arguments, training.step.parallel.cluster.network, rt_networks),
      "training: what joins servers: infiniband, roce, efa, slingshot or tcp (default: own, InfiniBand)"},
     {"oversubscription", 0, "X",
@@ -163,6 +164,8 @@ static const struct rt_option options[] = {
      "Level of the intervals; 0: none"},
     {"csv", 0, "PLANS.csv", RT_TEXT(struct arguments, shared.csv, .writes = &rt_serving_points_kind),
      "All candidates as CSV; of serving, simulations are kept beside it while the search runs"},
+    {"trace", 0, "FILE", RT_TEXT(struct arguments, training.trace, .writes = &rt_trace_kind),
+     "training: also write a timeline of the fastest step that Perfetto (ui.perfetto.dev) opens"},
     RT_REPORT_OPTION(struct arguments, shared.reports),
     {"overwrite", 0, NULL, RT_FLAG(struct arguments, shared.overwrite),
      "Replace outputs that are there already"},
@@ -186,10 +189,12 @@ static int check_half(const struct rt_command_line *line)
         "isl",   "osl",      "ttft",   "tpot",         "percentile", "rate", "quantisation",
         "users", "kv-cache", "server", "transfer-gbs", "requests",   "seed", "no-disaggregation",
         NULL};
-    static const char *const training[] = {
-        "batch", "seq", "tokens", "max-hours", "max-money",   "max-joules", "runtime",   "dtype", "optimizer",
-        "host",  "tp",  "pp",     "dp",        "micro-batch", "shard",      "recompute",
-        "node-gpus", "node-gbs", "network", "oversubscription", NULL};
+    static const char *const training[] = {"batch",     "seq",         "tokens",  "max-hours",
+                                           "max-money", "max-joules",  "runtime", "dtype",
+                                           "optimizer", "host",        "tp",      "pp",
+                                           "dp",        "micro-batch", "shard",   "recompute",
+                                           "node-gpus", "node-gbs",    "network", "oversubscription",
+                                           "trace",     NULL};
     const struct arguments *arguments = line->options;
     const char *given = rt_given_of(line, arguments->train ? serving : training);
     if (given != NULL)

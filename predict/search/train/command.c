@@ -155,7 +155,8 @@ static int set_request(const struct rt_plan_arguments *shared, const struct rt_t
 
 /* ---- the plan ---- */
 
-static int make_plan(const struct rt_plan_arguments *shared, const struct rt_training_request *request)
+static int make_plan(const struct rt_plan_arguments *shared, const struct rt_training_arguments *arguments,
+                     const struct rt_training_request *request)
 {
     struct rt_training_plan plan;
     struct rt_report *report = NULL;
@@ -166,6 +167,8 @@ static int make_plan(const struct rt_plan_arguments *shared, const struct rt_tra
     rt_threads_free(pool);
     if (status == RT_OK && shared->csv != NULL)
         status = rt_training_write_csv(&plan, shared->csv);
+    if (status == RT_OK && arguments->trace != NULL)
+        status = rt_training_trace(&plan, arguments->trace);
     if (status == RT_OK)
         status = rt_training_report(&plan, rt_report_is_asked(shared->json, &shared->reports, RT_REPORT_HTML),
                                     &report);
@@ -187,7 +190,7 @@ int rt_training_plan_run(const struct rt_plan_arguments *shared,
     if (status != RT_OK)
         return status;
     request.predictor = &predictor;
-    status = make_plan(shared, &request);
+    status = make_plan(shared, arguments, &request);
     rt_predictor_release(&predictor);
     return status;
 }

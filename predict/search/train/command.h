@@ -11,6 +11,7 @@ struct rt_training_arguments {
     double budget[RT_COSTS];
     struct rt_numbers degree[RT_AXES]; /* of those axes that are numbers */
     struct rt_names shards, recomputes;
+    const char *trace; /* file of the fastest step's timeline; NULL: none */
 };
 void rt_training_arguments_init(struct rt_training_arguments *arguments);
 

@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     NOTHING = 1u << RT_SHARD_NONE,
@@ -235,5 +236,40 @@ char *rt_training_launch(const struct rt_training_plan *plan, const struct rt_tr
                          .node = rt_training_node_gpus(plan, &plan->cell[c->cell])};
     struct rt_text out = {0};
     launches[plan->trainer - trainers](&l, &out);
+    return rt_text_take(&out);
+}
+
+/* ---- the same step by `rooftile predict` ---- */
+
+/* Quoted where a shell would split it. */
+static void add_word(struct rt_text *out, const char *option, const char *word)
+{
+    rt_text_add(out, strpbrk(word, " ()") != NULL ? " --%s \"%s\"" : " --%s %s", option, word);
+}
+
+char *rt_training_predict_line(const struct rt_training_plan *plan, const struct rt_training_candidate *c)
+{
+    static const struct {
+        const char *option;
+        enum rt_training_axis axis;
+    } degrees[] = {{"dp", RT_AXIS_DP}, {"tp", RT_AXIS_TP}, {"pp", RT_AXIS_PP},
+                   {"vp", RT_AXIS_VP}, {"cp", RT_AXIS_CP}, {"ep", RT_AXIS_EP}};
+    const struct rt_training_request *request = plan->request;
+    const struct rt_training_cell *cell = &plan->cell[c->cell];
+    struct rt_text out = {0};
+    rt_text_add(&out, "rooftile predict --mode training --runtime %s --dtype %s",
+                rt_runtimes[plan->trainer->runtime].name, rt_dtypes[request->step.dtype].name);
+    add_word(&out, "model", request->source->spec);
+    add_word(&out, "gpu", request->gpu[cell->gpu].asked);
+    rt_text_add(&out, " --batch %" PRId64 " --seq %" PRId64, cell->batch, request->step.sequence);
+    for (size_t d = 0; d < RT_COUNT(degrees); d++)
+        if (c->value[degrees[d].axis] > 1)
+            rt_text_add(&out, " --%s %d", degrees[d].option, c->value[degrees[d].axis]);
+    if (c->microbatches > 1)
+        rt_text_add(&out, " --microbatches %d", c->microbatches);
+    if (c->value[RT_AXIS_SHARD] != RT_SHARD_NONE)
+        add_word(&out, "shard", rt_shard_kinds[c->value[RT_AXIS_SHARD]]);
+    if (c->value[RT_AXIS_RECOMPUTE] != RT_RECOMPUTE_NONE)
+        add_word(&out, "recompute", rt_recomputes[c->value[RT_AXIS_RECOMPUTE]]);
     return rt_text_take(&out);
 }

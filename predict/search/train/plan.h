@@ -208,6 +208,12 @@ char *rt_training_words(const struct rt_training_candidate *c);
 /* What the runtime is started with to run a candidate so. Free with free(). */
 char *rt_training_launch(const struct rt_training_plan *plan, const struct rt_training_candidate *c);
 
+/* `rooftile predict` asked for the same step. Free with free(). */
+char *rt_training_predict_line(const struct rt_training_plan *plan, const struct rt_training_candidate *c);
+
+/* The timeline of the fastest, where one keeps to the budgets (predict/step/prediction.h). */
+int rt_training_trace(const struct rt_training_plan *plan, const char *path);
+
 /* The winners are forecast again, with memory, energy and intervals. */
 int rt_training_report(const struct rt_training_plan *plan, bool pictures, struct rt_report **out);
 /* Strong and weak scaling. */

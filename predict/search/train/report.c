@@ -171,17 +171,20 @@ static json_t *best_json(const struct rt_training_plan *plan, uint32_t candidate
                          const struct rt_prediction *prediction)
 {
     struct rt_table *table = new_table(plan, true);
-    char *launch = rt_training_launch(plan, &plan->candidate[candidate]);
+    char *launch = rt_training_launch(plan, &plan->candidate[candidate]),
+         *line = rt_training_predict_line(plan, &plan->candidate[candidate]);
     add_row(table, plan, candidate, true);
     rt_table_row_json(table, "step_ms_low", rt_json_number(prediction->forecast.interval_low_us / 1e3));
     rt_table_row_json(table, "step_ms_high", rt_json_number(prediction->forecast.interval_high_us / 1e3));
     rt_table_row_json(table, "memory_parts_gib", memory_json(&prediction->forecast));
     rt_table_row_json(table, "launch", rt_json_text(launch));
+    rt_table_row_json(table, "predict", rt_json_text(line));
     json_t *rows = rt_table_json(table), *row = json_incref(json_array_get(rows, 0));
     json_decref(rows);
     json_object_del(row, "front");
     rt_table_free(table);
     free(launch);
+    free(line);
     return row;
 }
 
@@ -265,10 +268,13 @@ static int add_fastest(struct rt_report *report, const struct rt_training_plan *
     rt_report_add_heading(report, "To launch the fastest");
     rt_report_add_lines(report, launch);
     free(launch);
+    char *line = rt_training_predict_line(plan, &plan->candidate[candidate]);
+    rt_report_add_heading(report, "Its step in all detail");
+    rt_report_add_lines(report, line);
+    free(line);
     if (!pictures)
         return RT_OK;
     int status = predict(plan, candidate, &prediction);
-    rt_report_add_heading(report, "The step of the fastest");
     if (status == RT_OK)
         rt_prediction_add_plots(report, &prediction);
     rt_prediction_release(&prediction);
@@ -455,6 +461,19 @@ int rt_training_report(const struct rt_training_plan *plan, bool pictures, struc
     add_reasons(report, plan);
     *out = report;
     return RT_OK;
+}
+
+int rt_training_trace(const struct rt_training_plan *plan, const char *path)
+{
+    struct rt_prediction prediction = {.refused = NULL};
+    int64_t best = rt_training_best(plan, RT_COST_HOURS);
+    if (best < 0)
+        return RT_OK;
+    int status = predict(plan, (uint32_t)best, &prediction);
+    if (status == RT_OK)
+        status = rt_prediction_trace(&prediction, path);
+    rt_prediction_release(&prediction);
+    return status;
 }
 
 /* ---- all candidates in CSV ---- */
