@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "models/networks/architectures/fields.h"
 #include "models/networks/architectures/types.h"
+#include "models/networks/tower.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -263,6 +264,15 @@ static int read_head(struct rt_model *model, const json_t *root, bool classes, c
 
 /* --- the whole config --- */
 
+/* Where a key stands: models of several parts may say of the whole alone whether embedding and head are one
+ * matrix. */
+static const json_t *place_of(const struct rt_config_key *key, const json_t *whole, const json_t *part)
+{
+    static const char tied[] = "tie_word_embeddings";
+    bool of_whole = strcmp(key->key, tied) == 0 && json_object_get(part, tied) == NULL;
+    return of_whole && json_object_get(whole, tied) != NULL ? whole : part;
+}
+
 /* Reads the part of it that the row is of. */
 static int read_part(const json_t *whole, const json_t *root, const char *where, bool classes,
                      struct rt_model *found)
@@ -273,11 +283,13 @@ static int read_part(const json_t *whole, const json_t *root, const char *where,
     for (const struct rt_config_key *key = keys; key->key != NULL; key++)
         rt_config_set_fallback(&model, key);
     for (const struct rt_config_key *key = keys; key->key != NULL && status == RT_OK; key++)
-        status = rt_config_read_key(&model, key, root, where);
+        status = rt_config_read_key(&model, key, place_of(key, whole, root), where);
     if (status == RT_OK)
         status = read_head(&model, root, classes, where);
     if (status == RT_OK)
         status = rt_config_complete(&model, where);
+    if (status == RT_OK && model.part_of[0] != '\0')
+        status = rt_vision_tower_read(whole, model.part_of, where, &model);
     rt_config_read_dtype(whole, root, where, &model);
     rt_config_note_unread(root, &model);
     if (status == RT_OK)

@@ -140,6 +140,8 @@ struct rt_graph_options {
     /* Diffusion pipelines (diffusion/diffusion.h): width in pixels where it is not `image`, frames of videos,
      * steps; 0: the pipeline's own. GPUs that share out the tokens of an image by heads and in a ring; 0: 1. */
     int64_t image_width, frames, denoising_steps, ulysses, ring;
+    /* Models of text and images, prefill: images of each prompt, and their side in pixels; 0: none. */
+    int64_t prompt_images, prompt_image_side;
     double seconds;   /* models of sound: of each recording, at 16 kHz; 0: rt_model_seconds */
     int64_t context;  /* decode: tokens already in the cache, >= 1 */
     /* Inference of sequences that differ: their groups, instead of batch, sequence and context, which are

@@ -122,6 +122,29 @@ struct rt_layer_kind {
     int64_t kv_heads, ffn_width; /* 0: as the model has them */
 };
 
+/* What makes tokens of the patches that a tower of images puts out. */
+enum rt_patch_join {
+    RT_JOIN_WIDENS,   /* neighbours side by side, two products */
+    RT_JOIN_ADAPTS,   /* the same, three products without biases (Llama 4) */
+    RT_JOIN_AVERAGES, /* the mean of neighbours, one product (Gemma 4) */
+};
+
+/* An encoder of images before a language model (tower.h); hidden 0: none. */
+struct rt_vision_tower {
+    int64_t hidden, layers, heads, ffn_width;
+    int64_t patch, merge;      /* sides: of a patch in pixels, of what becomes one token in patches */
+    int64_t frames;            /* that an image is taken as */
+    int64_t tile;              /* side of the images that it takes; larger ones are cut. 0: it takes any */
+    int64_t positions, tables; /* rows of a table of positions, and how many there are; 0: one */
+    int64_t prefix_tokens;     /* learned, before the patches */
+    int64_t deep;              /* layers whose output is joined, too, by products of their own */
+    int64_t inner, out;        /* RT_JOIN_ADAPTS: what its products put out */
+    enum rt_patch_join joins;
+    bool rms, gated, biased, patch_biased;
+    bool branches_normed, heads_normed; /* norms of what branches put out, of heads */
+    bool ends_normed, last_normed;      /* norms before the first layer and behind the last; behind alone */
+};
+
 struct rt_model {
     char name[96];                  /* of the zoo, or the file's path */
     const struct rt_vision *vision; /* a model of images, of which the sizes below are 0; NULL: none */
@@ -297,6 +320,9 @@ struct rt_model {
         int64_t hidden, layers, heads, ffn_width;
         enum rt_activation_kind activation;
     } tower;
+
+    struct rt_vision_tower
+        vision_tower; /* of a model of text and images, of which this is the language part */
 
     enum rt_model_head head;
     int64_t labels;      /* of a head that classifies */

@@ -4,6 +4,7 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "models/networks/diffusion/diffusion.h"
+#include "models/networks/tower.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -44,9 +45,32 @@ static const char *given_of_tokens(const struct rt_step *step)
                                             : NULL;
 }
 
-static const char *given_of_images(const struct rt_step *step)
+static const char *given_of_images(const struct settling *s)
 {
-    return step->image > 0 ? "image" : step->layout != RT_NOT_GIVEN ? "layout" : NULL;
+    bool image = s->asked->image > 0 && !rt_model_sees(s->model); /* images of prompts: check_prompt_images */
+    return image ? "image" : s->asked->layout != RT_NOT_GIVEN ? "layout" : NULL;
+}
+
+/* Images of prompts are for language models with a tower. */
+static int check_prompt_images(const struct settling *s)
+{
+    const struct rt_step *step = s->asked;
+    bool sees = rt_model_sees(s->model);
+    if (step->images > 0 && !sees)
+        return rt_fail(RT_EUSAGE, "%s has no tower of images that is known, so {images} is not for it",
+                       s->model->name);
+    if (step->images > 0 && step->image == 0)
+        return rt_fail(RT_EUSAGE, "{images} %" PRId64 ": give their side with {image}", step->images);
+    if (!sees || step->image == 0)
+        return RT_OK;
+    if (step->lengths != NULL || step->contexts != NULL)
+        return rt_fail(RT_EUSAGE, "{image}: prompts with images are alike; give {batch} and {seq}");
+    if (step->mode > RT_STEP_PREFILL)
+        return rt_fail(RT_EUSAGE,
+                       "{image}: %s reads images with the prompt; use {mode} inference, and count their "
+                       "tokens in {context}",
+                       s->model->name);
+    return rt_vision_tower_check(s->model, step->image);
 }
 
 static int refuse_other_kind(const struct rt_model *model, const char *given)
@@ -99,8 +123,11 @@ static int check_kind(const struct settling *s)
     if (!text)
         given = given_of_tokens(s->asked);
     if (given == NULL && !of_images)
-        given = given_of_images(s->asked);
-    return given == NULL ? check_diffusion(s) : refuse_other_kind(s->model, given);
+        given = given_of_images(s);
+    if (given != NULL)
+        return refuse_other_kind(s->model, given);
+    int status = check_diffusion(s);
+    return status == RT_OK ? check_prompt_images(s) : status;
 }
 
 /* What was traced is what it is; an ONNX model says which operators run, and not what runs them. */
@@ -115,6 +142,7 @@ static int check_traced(const struct settling *s)
                         : step->parallel.expert > 1          ? "ep"
                         : step->parallel.attention > 1       ? "attention_dp"
                         : step->image > 0                    ? "image"
+                        : step->images > 0                   ? "images"
                         : step->frames > 0                   ? "frames"
                         : step->denoising_steps > 0          ? "steps"
                         : step->parallel.ulysses > 1         ? "ulysses"
@@ -428,6 +456,10 @@ static void settle_sizes(struct settling *s)
         step->image_width = rt_model_image_width(s->model);
         assume(s->out, RT_STEP_IMAGE);
     }
+    if (rt_model_sees(s->model) && step->image > 0 && step->images == 0) {
+        step->images = 1;
+        assume(s->out, RT_STEP_IMAGES);
+    }
     settle_diffusion(s);
     if (s->out->list.count > 0) {
         step->batch = s->out->graph.batch;
@@ -479,9 +511,10 @@ static void settle_mode(struct settling *s)
 }
 
 /* The graph's options of what is settled: one GPU in one pass. */
-static void set_graph(struct rt_settled_step *settled)
+static void set_graph(struct rt_settled_step *settled, const struct rt_model *model)
 {
     const struct rt_step *step = &settled->step;
+    bool seen = step->images > 0; /* beside the tokens of prompts */
     struct rt_graph_options *graph = &settled->graph;
     graph->step = (enum rt_step_kind)step->mode;
     graph->runtime = (enum rt_runtime_id)step->runtime;
@@ -503,9 +536,12 @@ static void set_graph(struct rt_settled_step *settled)
     if (graph->groups != NULL)
         return;
     graph->batch = step->batch / rt_parallelism_parts(&step->parallel);
-    graph->sequence = step->sequence;
+    graph->sequence = step->sequence +
+                      (seen ? step->images * rt_vision_tower_tokens(&model->vision_tower, step->image) : 0);
     graph->context = step->context;
-    graph->image = step->image;
+    graph->prompt_images = step->images;
+    graph->prompt_image_side = seen ? step->image : 0;
+    graph->image = seen ? 0 : step->image;
     graph->image_width = step->image_width;
     graph->frames = step->frames;
     graph->denoising_steps = step->denoising_steps;
@@ -530,11 +566,17 @@ int rt_step_settle(const struct rt_step *step, const struct rt_model_source *sou
     if (status != RT_OK)
         return status;
     settle_runtime(&s);
+    if (rt_model_sees(&source->model) && step->image > 0 && !rt_runtimes[out->step.runtime].served)
+        return rt_fail(
+            RT_EUSAGE,
+            "{image}: the tower of %s is forecast as LLM servers run it; use {runtime} serving and "
+            "16 bits or fewer",
+            source->model.name);
     if ((status = settle_cache(&s)) != RT_OK)
         return status;
     settle_sizes(&s);
     status = out->list.count > 0 ? RT_OK : check_batch(&out->step);
-    set_graph(out);
+    set_graph(out, &source->model);
     return status == RT_OK && !traced ? rt_check_cuts(&out->step.parallel, &out->graph, &source->model)
                                       : status;
 }
@@ -560,7 +602,8 @@ int rt_settled_step_graph(struct rt_settled_step *settled, const struct rt_model
         return status;
     step->batch = out->options.batch * rt_parallelism_parts(&step->parallel);
     step->sequence = settled->graph.sequence = out->options.sequence;
-    step->image = settled->graph.image = out->options.image;
+    if (step->images == 0)
+        step->image = settled->graph.image = out->options.image;
     return RT_OK;
 }
 

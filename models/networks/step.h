@@ -17,7 +17,8 @@
  *   batch        1 for each part that it is divided into
  *   seq          1024, or the model's positions where those are fewer
  *   context      decode: the same, less the token that is made
- *   image        the model's own, and so seconds, frames and steps
+ *   image        the model's own, and so seconds, frames and steps; language models with a tower: none
+ *   images       one, where a language model is given their side
  *   attention    the runtime's own kernels
  *
  * Of training (cuts.h): {ep} lies within tp x cp x dp, and experts that it shares out are not cut by {tp}
@@ -40,7 +41,7 @@ enum { RT_NOT_GIVEN = -1, RT_DTYPE_NONE = -2 };
 /* What is to be computed of a step beside its time. */
 enum rt_want { RT_WANT_MEMORY = 1, RT_WANT_ENERGY = 2 };
 
-enum { RT_MOST_SEQUENCE_GPUS = 256 };
+enum { RT_MOST_SEQUENCE_GPUS = 256, RT_MOST_PROMPT_IMAGES = 4096 };
 
 enum rt_layout { RT_LAYOUT_NCHW, RT_LAYOUT_NHWC, RT_LAYOUT_COUNT };
 extern const char *const rt_layouts[RT_LAYOUT_COUNT]; /* "nchw", "nhwc" */
@@ -50,6 +51,7 @@ struct rt_step {
     int64_t batch; /* sequences or images of the step, over all GPUs; 0: not given, as of the numbers below */
     int64_t sequence;                          /* tokens of each */
     int64_t image, image_width;                /* sides of images in pixels; width 0: a square */
+    int64_t images;                            /* of each prompt, beside its tokens (tower.h) */
     int64_t frames, denoising_steps;           /* diffusion pipelines: of videos; steps */
     int64_t context;                           /* decode: tokens cached already */
     double seconds;                            /* of sound, at 16 kHz */
@@ -85,6 +87,7 @@ enum rt_step_field {
     RT_STEP_BATCH,
     RT_STEP_SEQ,
     RT_STEP_IMAGE,
+    RT_STEP_IMAGES,
     RT_STEP_FRAMES,
     RT_STEP_STEPS,
     RT_STEP_CONTEXT,

@@ -10,13 +10,20 @@
 #include <string.h>
 
 const char *const rt_step_field_names[RT_STEP_FIELDS] = {
-    "mode",       "batch",        "seq",      "image",    "frames",  "steps",      "context",  "seconds",
-    "layers",     "lengths",      "contexts", "dtype",    "quant",   "kv_cache",   "runtime",  "optimizer",
-    "recompute",  "attention",    "lora",     "layout",   "fusion",  "autocast",   "dp",       "tp",
-    "pp",         "microbatches", "ep",       "attention_dp", "ulysses", "ring",   "cp",       "vp",
-    "sp",         "tp_overlap",   "schedule", "shard",    "shard_gpus", "fabric",  "link_gbs", "node_gpus",
-    "node_gbs",   "network",      "oversubscription",     "cluster", "no_overlap", "host",     "host_us",
-    "server",     "input",        "result",   "overlap",  "power_limit", "interval",
+    "mode",         "batch",      "seq",          "image",
+    "images",       "frames",     "steps",        "context",
+    "seconds",      "layers",     "lengths",      "contexts",
+    "dtype",        "quant",      "kv_cache",     "runtime",
+    "optimizer",    "recompute",  "attention",    "lora",
+    "layout",       "fusion",     "autocast",     "dp",
+    "tp",           "pp",         "microbatches", "ep",
+    "attention_dp", "ulysses",    "ring",         "cp",
+    "vp",           "sp",         "tp_overlap",   "schedule",
+    "shard",        "shard_gpus", "fabric",       "link_gbs",
+    "node_gpus",    "node_gbs",   "network",      "oversubscription",
+    "cluster",      "no_overlap", "host",         "host_us",
+    "server",       "input",      "result",       "overlap",
+    "power_limit",  "interval",
 };
 
 const char *const rt_shard_kinds[RT_SHARD_COUNT] = {"none", "optimizer", "gradients", "parameters"};
@@ -117,6 +124,7 @@ static const struct rt_option_value rows[RT_STEP_FIELDS] = {
     [RT_STEP_BATCH] = COUNT(batch),
     [RT_STEP_SEQ] = COUNT(sequence),
     [RT_STEP_IMAGE] = RT_OWN(struct rt_step, image, rt_read_image),
+    [RT_STEP_IMAGES] = RT_INTEGER(struct rt_step, images, 1, RT_MOST_PROMPT_IMAGES),
     [RT_STEP_FRAMES] = RT_INTEGER(struct rt_step, frames, 1, RT_MOST_FRAMES),
     [RT_STEP_STEPS] = RT_INTEGER(struct rt_step, denoising_steps, 1, RT_MOST_STEPS),
     [RT_STEP_CONTEXT] = COUNT(context),
@@ -212,6 +220,8 @@ static char *text_of(const struct rt_settled_step *settled, enum rt_step_field f
         return step->image_width > 0 && step->image_width != step->image
                    ? rt_format("%" PRId64 "x%" PRId64, step->image, step->image_width)
                    : rt_format("%" PRId64, step->image);
+    case RT_STEP_IMAGES:
+        return rt_format("%" PRId64, step->images);
     case RT_STEP_FRAMES:
         return rt_format("%" PRId64, step->frames);
     case RT_STEP_STEPS:

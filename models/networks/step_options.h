@@ -54,6 +54,9 @@
          "images: how they are stored: nchw (default) or nhwc (channels last)"},                             \
         {"steps", 0, "N", RT_INTEGER(type, member.denoising_steps, 1, RT_MOST_STEPS),                        \
          "diffusion: denoising steps (default: the pipeline's)"},                                            \
+        {"images", 0, "N", RT_INTEGER(type, member.images, 1, RT_MOST_PROMPT_IMAGES),                        \
+         "models of text and images: images of each prompt, of --image pixels a side, whose tokens are "     \
+         "added to --seq (default 1)"},                                                                      \
         {"frames", 0, "N", RT_INTEGER(type, member.frames, 1, RT_MOST_FRAMES),                               \
          "diffusion: frames of a video (default: the pipeline's)"},                                          \
         {"seconds", 0, "S", RT_NUMBER(type, member.seconds, 1e-3, RT_MOST_SECONDS),                          \

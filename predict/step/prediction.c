@@ -159,6 +159,10 @@ static void add_title(struct rt_report *report, const struct rt_prediction *pred
                     width_of(o), o->channels_last ? ", channels last" : "");
     else
         rt_text_add(&title, ", %" PRId64 " x %" PRId64 " tokens", prediction->batch, prediction->sequence);
+    if (o->prompt_images > 0)
+        rt_text_add(&title, " and %" PRId64 " %s of %" PRId64 " pixels (%" PRId64 " tokens)",
+                    o->prompt_images, o->prompt_images == 1 ? "image" : "images", o->prompt_image_side,
+                    o->sequence - prediction->sequence);
     if (o->frames > 0)
         rt_text_add(&title, ", %" PRId64 " frames", o->frames);
     if (o->denoising_steps > 0)

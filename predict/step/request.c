@@ -84,7 +84,7 @@ struct rt_fit_case rt_prediction_fit(const struct rt_prediction *prediction,
 
 bool rt_prediction_of_images(const struct rt_prediction *prediction)
 {
-    return prediction->image > 0;
+    return prediction->image > 0 && prediction->graph.options.prompt_images == 0;
 }
 
 double rt_prediction_items_per_second(const struct rt_prediction *prediction)

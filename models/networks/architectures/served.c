@@ -305,6 +305,8 @@ void rt_build_served(const struct rt_model *model, struct rt_graph *graph)
                                  options->tensor_parallel * rt_at_least_one(options->attention_data_parallel),
                              .one = {options->batch, stack.shape.queries, decode ? options->context : 0}};
     uint32_t x;
+    if (options->prompt_images > 0)
+        rt_build_served_tower(model, graph);
     rt_graph_add_block(graph, "embedding", RT_BLOCK_FIRST, 1);
     embed(&step, &x);
     struct rt_layers kinds[RT_LAYER_KINDS];

@@ -27,6 +27,9 @@ static inline bool rt_served_does(const struct rt_served *step, unsigned does)
 /* What a layer does, in words, "nothing|attention|...": bit n is word n + 1. */
 extern const char rt_layer_does_words[];
 
+/* served_tower.c: adds the blocks of the model's tower over the prompts' images (options.prompt_images). */
+void rt_build_served_tower(const struct rt_model *model, struct rt_graph *graph);
+
 /* --- served_parts.c --- */
 
 /* A kernel over rows x cols. */

@@ -1,0 +1,163 @@
+/* Towers of images as LLM servers run them before a prompt: patches, layers, what joins patches into tokens
+ * of the language part. Images are shared out over the tensor-parallel GPUs, each with the whole tower, and
+ * their tokens gathered (vLLM's --mm-encoder-tp-mode data; its columns do not divide by 8 GPUs). Nothing of a
+ * tower is quantised, and the first stage of a pipeline holds it, so its blocks are of the embedding's kind.
+ * See ../tower.h. */
+#include "models/networks/architectures/served.h"
+#include "models/networks/tower.h"
+
+struct tower {
+    const struct rt_vision_tower *sizes;
+    struct rt_graph *graph;
+    int64_t pieces, tokens, rows; /* images or tiles here; patches and learned tokens of each, of all */
+};
+
+static uint32_t norm(const struct tower *t, const char *name, uint32_t x, int64_t rows, int64_t cols)
+{
+    return t->sizes->rms ? rt_served_rmsnorm(t->graph, name, x, rows, cols)
+                         : rt_build_layernorm(t->graph, name, x, rows, cols);
+}
+
+static uint32_t add(const struct tower *t, const char *name, uint32_t x, uint32_t y)
+{
+    return rt_served_vector(t->graph, name, RT_OP_ADD, x, y, t->rows, t->sizes->hidden);
+}
+
+/* A branch's norm, where it has one, then the residual. */
+static uint32_t close(const struct tower *t, const char *branch, const char *sum, uint32_t x,
+                      uint32_t residual)
+{
+    if (t->sizes->branches_normed)
+        x = norm(t, branch, x, t->rows, t->sizes->hidden);
+    return add(t, sum, residual, x);
+}
+
+/* Norms of the heads of queries, keys and values, the last without weights. */
+static uint32_t norm_heads(const struct tower *t, uint32_t x)
+{
+    static const char *const names[] = {"attn.q_norm", "attn.k_norm", "attn.v_norm"};
+    int64_t heads = t->sizes->heads, dim = t->sizes->hidden / heads;
+    for (int i = 0; i < 3; i++) {
+        x = rt_served_rmsnorm(t->graph, names[i], x, t->rows * heads, dim);
+        if (i == 2)
+            t->graph->nodes[x].parameters = 0;
+    }
+    return x;
+}
+
+static uint32_t attention(const struct tower *t, uint32_t residual)
+{
+    const struct rt_vision_tower *s = t->sizes;
+    int64_t h = s->hidden;
+    uint32_t x = norm(t, "attn.norm", residual, t->rows, h);
+    x = rt_build_linear(t->graph, "attn.qkv", x, t->rows, h, 3 * h, s->biased);
+    if (s->heads_normed)
+        x = norm_heads(t, x);
+    x = rt_served_vector(t->graph, "attn.rotary", RT_OP_ROTARY, x, RT_NO_INPUT, t->rows, 2 * h);
+    const int64_t dims[] = {t->pieces, t->tokens, s->heads, h / s->heads};
+    x = rt_build_fused_attention(t->graph, "attn", x, RT_NO_INPUT, RT_NO_INPUT, RT_OP_ATTENTION_ENCODER, dims,
+                                 (double)t->rows * h);
+    x = rt_build_linear(t->graph, "attn.o", x, t->rows, h, h, s->biased);
+    return close(t, "attn.branch_norm", "attn.add", x, residual);
+}
+
+static uint32_t feed_forward(const struct tower *t, uint32_t residual)
+{
+    const struct rt_vision_tower *s = t->sizes;
+    int64_t h = s->hidden, inner = s->ffn_width;
+    uint32_t x = norm(t, "mlp.norm", residual, t->rows, h);
+    x = rt_build_linear(t->graph, "mlp.up", x, t->rows, h, s->gated ? 2 * inner : inner, s->biased);
+    x = rt_served_vector(t->graph, "mlp.gelu", s->gated ? RT_OP_SILU_MUL : RT_OP_GELU, x, RT_NO_INPUT,
+                         t->rows, inner); /* gated by GELU: as many FLOPs and bytes */
+    x = rt_build_linear(t->graph, "mlp.down", x, t->rows, inner, h, s->biased);
+    return close(t, "mlp.branch_norm", "mlp.add", x, residual);
+}
+
+/* Patches by one product, learned tokens, tables of positions. */
+static uint32_t embed(const struct tower *t)
+{
+    const struct rt_vision_tower *s = t->sizes;
+    int64_t table = s->tile > 0 ? t->tokens : s->positions * rt_at_least_one(s->tables);
+    int64_t pixels = s->patch * s->patch, patches = t->rows - t->pieces * s->prefix_tokens;
+    rt_graph_add_block(t->graph, "images.embedding", RT_BLOCK_FIRST, 1);
+    uint32_t x = rt_build_linear(t->graph, "patches", RT_NO_INPUT, patches, 3 * s->frames * pixels, s->hidden,
+                                 s->patch_biased);
+    x = add(t, "add_positions", x, RT_NO_INPUT);
+    t->graph->nodes[x].parameters = (double)(table + s->prefix_tokens) * s->hidden;
+    return s->ends_normed ? norm(t, "first_norm", x, t->rows, s->hidden) : x;
+}
+
+/* Joined patches through a norm of `normed` columns and two products. */
+static void widen(const struct tower *t, const char *const name[4], int64_t normed, int64_t out)
+{
+    int64_t joined = t->sizes->merge * t->sizes->merge, wide = joined * t->sizes->hidden,
+            rows = t->rows / joined;
+    uint32_t x = norm(t, name[0], RT_NO_INPUT, t->rows * t->sizes->hidden / normed, normed);
+    x = rt_build_linear(t->graph, name[1], x, rows, wide, wide, true);
+    x = rt_served_vector(t->graph, name[2], RT_OP_GELU, x, RT_NO_INPUT, rows, wide);
+    rt_build_linear(t->graph, name[3], x, rows, wide, out, true);
+}
+
+static void join_by_widening(const struct tower *t, int64_t out)
+{
+    static const char *const whole[] = {"join.norm", "join.first", "join.gelu", "join.second"},
+                             *const layer[] = {"deep.norm", "deep.first", "deep.gelu", "deep.second"};
+    const struct rt_vision_tower *s = t->sizes;
+    if (s->last_normed)
+        norm(t, "last_norm", RT_NO_INPUT, t->rows, s->hidden);
+    widen(t, whole, s->hidden, out);
+    if (s->deep == 0)
+        return;
+    rt_graph_add_block(t->graph, "images.deep_join", RT_BLOCK_FIRST, s->deep);
+    widen(t, layer, s->merge * s->merge * s->hidden, out);
+}
+
+/* Llama 4's adapter and projector. Learned tokens are dropped. */
+static void join_by_adapter(const struct tower *t, uint32_t x, int64_t out)
+{
+    const struct rt_vision_tower *s = t->sizes;
+    int64_t joined = s->merge * s->merge, rows = t->pieces * (t->tokens - s->prefix_tokens) / joined;
+    x = norm(t, "last_norm", x, t->rows, s->hidden);
+    x = rt_served_vector(t->graph, "join.shuffle", RT_OP_COPY, x, RT_NO_INPUT, rows, joined * s->hidden);
+    x = rt_build_linear(t->graph, "join.first", x, rows, joined * s->hidden, s->inner, false);
+    x = rt_served_vector(t->graph, "join.first_gelu", RT_OP_GELU, x, RT_NO_INPUT, rows, s->inner);
+    x = rt_build_linear(t->graph, "join.second", x, rows, s->inner, s->out, false);
+    x = rt_served_vector(t->graph, "join.second_gelu", RT_OP_GELU, x, RT_NO_INPUT, rows, s->out);
+    rt_build_linear(t->graph, "join.project", x, rows, s->out, out, false);
+}
+
+/* Gemma 4: the mean of neighbours, in fp32; a norm without weights; one product. */
+static void join_by_mean(const struct tower *t, uint32_t x, int64_t out)
+{
+    int64_t joined = t->sizes->merge * t->sizes->merge, rows = t->rows / joined, h = t->sizes->hidden;
+    x = rt_served_vector(t->graph, "join.mean", RT_OP_REDUCE, x, RT_NO_INPUT, rows * h, joined);
+    x = rt_served_rmsnorm(t->graph, "join.norm", x, rows, h);
+    t->graph->nodes[x].parameters = 0;
+    rt_build_linear(t->graph, "join.project", x, rows, h, out, false);
+}
+
+void rt_build_served_tower(const struct rt_model *model, struct rt_graph *graph)
+{
+    const struct rt_graph_options *o = &graph->options;
+    const struct rt_vision_tower *s = &model->vision_tower;
+    int64_t side = s->tile > 0 ? s->tile : o->prompt_image_side;
+    struct tower t = {s, graph, 0, 0, 0};
+    int64_t images = o->batch * o->prompt_images;
+    t.pieces = rt_build_shard(images * rt_vision_tower_pieces(s, o->prompt_image_side), o->tensor_parallel);
+    t.tokens = (side / s->patch) * (side / s->patch) + s->prefix_tokens;
+    t.rows = t.pieces * t.tokens;
+    uint32_t x = embed(&t);
+    rt_graph_add_block(graph, "images.layer", RT_BLOCK_FIRST, s->layers);
+    x = feed_forward(&t, attention(&t, x));
+    rt_graph_add_block(graph, "images.join", RT_BLOCK_FIRST, 1);
+    if (s->joins == RT_JOIN_WIDENS)
+        join_by_widening(&t, model->hidden);
+    else if (s->joins == RT_JOIN_ADAPTS)
+        join_by_adapter(&t, x, model->hidden);
+    else
+        join_by_mean(&t, x, model->hidden);
+    if (o->tensor_parallel > 1)
+        rt_served_collective(graph, "join.all_gather", RT_OP_ALL_GATHER, (uint32_t)graph->node_count - 1,
+                             o->tensor_parallel,
+                             images * rt_vision_tower_tokens(s, o->prompt_image_side) * model->hidden);
+}
