@@ -20,13 +20,16 @@ import catalogue
 from runs_csv import Runs, main, rows
 
 BACKENDS = {"trtllm": "tensorrt-llm", "vllm": "vllm", "sglang": "sglang"}
+SAME_SIZES = {"deepseek-v3.1": "deepseek-v3"}
 QUANTS = {"": "", "fp8": "fp8", "fp8_block": "fp8_block", "nvfp4": "nvfp4", "int4_wo": "int4"}
 
 
 def model_of(path):
     """The model without how it was quantised, which is a column of its own."""
     name = path.split("/")[-1].lower()
-    return name.removesuffix("-fp8").removesuffix("-instruct")
+    for suffix in ("-fp8", "-nvfp4", "-instruct"):
+        name = name.removesuffix(suffix)
+    return SAME_SIZES.get(name, name)
 
 
 def quant(row):
