@@ -23,8 +23,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum rt_pipeline_schedule { RT_PIPELINE_1F1B, RT_PIPELINE_GPIPE, RT_PIPELINE_COUNT };
-extern const char *const rt_pipeline_schedules[RT_PIPELINE_COUNT]; /* "1f1b", "gpipe" */
+enum rt_pipeline_schedule { RT_PIPELINE_1F1B, RT_PIPELINE_GPIPE, RT_PIPELINE_ZERO_BUBBLE, RT_PIPELINE_COUNT };
+extern const char *const rt_pipeline_schedules[RT_PIPELINE_COUNT]; /* "1f1b", "gpipe", "zero-bubble" */
 
 /* What a group of data-parallel GPUs shares out instead of each holding all (ZeRO: Rajbhandari et al., SC
  * 2020): stage 1 the optimizer's state, 2 the gradients too, 3 the weights too (PyTorch's

@@ -27,7 +27,7 @@ const char *const rt_step_field_names[RT_STEP_FIELDS] = {
 };
 
 const char *const rt_shard_kinds[RT_SHARD_COUNT] = {"none", "optimizer", "gradients", "parameters"};
-const char *const rt_pipeline_schedules[RT_PIPELINE_COUNT] = {"1f1b", "gpipe"};
+const char *const rt_pipeline_schedules[RT_PIPELINE_COUNT] = {"1f1b", "gpipe", "zero-bubble"};
 
 int rt_read_dtype(const char *option, const char *text, void *value)
 {

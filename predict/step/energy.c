@@ -28,8 +28,7 @@ static struct rt_work work_of(const struct rt_forecast_launch *launch, const str
 /* Runs of a launch in a step, of all GPUs of a pipeline. */
 static double runs_of(const struct rt_forecast *forecast, const struct rt_forecast_launch *launch)
 {
-    double runs =
-        rt_graph_runs(forecast->graph, &forecast->graph->nodes[launch->node], launch->kernel.call.phase);
+    double runs = rt_forecast_launch_runs(forecast, launch);
     bool once = launch->kernel.call.op == RT_OP_OPTIMIZER;
     return once ? runs : runs * (double)forecast->options.parallel.microbatches;
 }

@@ -9,9 +9,7 @@ void rt_forecast_release(struct rt_forecast *forecast)
 {
     free(forecast->launches);
     free(forecast->node_launch);
-    free(forecast->pass_ends_us);
     free(forecast->stage_forward_us);
-    free(forecast->stage_backward_us);
     free(forecast->sums);
     *forecast = (struct rt_forecast){0};
 }
@@ -21,10 +19,17 @@ bool rt_forecast_fits(const struct rt_forecast *forecast)
     return !forecast->overfull;
 }
 
+double rt_forecast_launch_runs(const struct rt_forecast *forecast, const struct rt_forecast_launch *launch)
+{
+    const struct rt_call *call = &launch->kernel.call;
+    bool adds = call->phase == RT_ACCUMULATE && call->op != RT_OP_OPTIMIZER;
+    double runs = rt_graph_runs(forecast->graph, &forecast->graph->nodes[launch->node], call->phase);
+    return adds ? runs * forecast->accumulates : runs;
+}
+
 double rt_forecast_launch_total(const struct rt_forecast *forecast, const struct rt_forecast_launch *launch)
 {
-    return launch->time_us *
-           rt_graph_runs(forecast->graph, &forecast->graph->nodes[launch->node], launch->kernel.call.phase);
+    return launch->time_us * rt_forecast_launch_runs(forecast, launch);
 }
 
 double rt_forecast_node_us(const struct rt_forecast *forecast, size_t node, enum rt_phase phase)

@@ -36,6 +36,7 @@ struct rt_forecast_launch {
     double ln_half_width;        /* half-width of the interval in ln at options.level; NaN: unknown */
     double shared;               /* share of the squared error that its family has in common, 0..1 */
     double cold_bytes; /* of one run: weights and cache that the L2 does not hold from step to step */
+    double hidden_us;  /* of a collective: that runs beside kernels of its pass (overlap.h) */
     uint32_t same;     /* launches with this number are the same kernel, and wrong alike */
 };
 
@@ -82,6 +83,7 @@ struct rt_forecast {
     struct rt_forecast_launch *launches; /* node by node, phases in order */
     size_t launch_count;
     uint32_t *node_launch; /* (node_count + 1): first launch of each node */
+    double accumulates;    /* share of the micro batches that kernels of RT_ACCUMULATE but the optimizer's run in */
     /* Of one pass of one device over the whole graph, with its collectives. */
     double phase_us[RT_PHASE_COUNT];
     double forward_us,
@@ -101,10 +103,15 @@ struct rt_forecast {
     struct rt_forecast_energy energy;         /* of the step, of one GPU */
     double source_us[RT_TIME_SOURCE_COUNT];   /* of phase_us, by source */
     double coverage;                          /* 0..1: trained / (all but link); 0 for the roofline */
-    /* For the trace: ends of passes (2, stages, microbatches), times of stages (stages), gradient sums of the
-     * first stage. */
-    double *pass_ends_us, *stage_forward_us, *stage_backward_us;
+    /* Of communication_us, by group of GPUs: that nothing hides; what stages of a pipeline wait for each other; that the
+     * GPUs wait for the slowest of them. They add up to it. */
+    double exposed_us[RT_GROUPS], bubble_us, slowest_us;
+    int64_t busiest; /* the stage that compute_us is of */
+    /* Passes of pieces of the layers (chunks, stages), as pipeline.h has them; what stages pass on (stages). */
+    double *stage_forward_us, *stage_backward_us, *stage_weights_us, *send_us;
+    double ahead_us;  /* before the first pass: weights of the step before are gathered, the host has not run ahead */
     double gather_us; /* behind the optimizer, which stepped a share of the weights on each GPU: the others' */
+    /* Gradient sums of the first stage, since its passes began. */
     struct rt_gradient_sum *sums;
     size_t sum_count;
     struct rt_graph_memory memory; /* tensors by part, of the device that needs most */
@@ -116,6 +123,9 @@ struct rt_forecast {
 void rt_forecast_release(struct rt_forecast *forecast);
 /* Does it fit into the device's memory, with RT_MEMORY_MARGIN of it to spare? True where that is unknown. */
 bool rt_forecast_fits(const struct rt_forecast *forecast);
+
+/* How often a launch runs for a micro batch, on all stages: a part of once where some micro batches do without it. */
+double rt_forecast_launch_runs(const struct rt_forecast *forecast, const struct rt_forecast_launch *launch);
 
 /* Time of all runs of a launch in one pass over the graph. */
 double rt_forecast_launch_total(const struct rt_forecast *forecast, const struct rt_forecast_launch *launch);

@@ -5,6 +5,7 @@
 #include "predict/step/energy.h"
 #include "predict/step/launches.h"
 #include "predict/step/memory.h"
+#include "predict/step/overlap.h"
 #include "predict/step/step.h"
 #include "predict/step/uncertainty.h"
 #include "base/text.h"
@@ -166,21 +167,63 @@ static int time_launches(struct rt_forecast *forecast, const struct rt_forecast_
 
 /* --- steps --- */
 
-static int check_parallel(const struct rt_graph *graph, const struct rt_parallelism *parallel,
-                          const struct rt_collectives *collectives)
+/* Pieces of the layers, and how micro batches pass through them. */
+static int check_pieces(const struct rt_graph *graph, const struct rt_parallelism *parallel)
 {
-    int64_t layers = rt_forecast_layers(graph);
-    bool sums = parallel->data > 1 && graph->options.step == RT_STEP_TRAINING;
-    if (parallel->shard != RT_SHARD_NONE && (parallel->data == 1 || graph->options.step != RT_STEP_TRAINING))
+    int64_t layers = rt_forecast_layers(graph), pieces = rt_pieces(parallel), chunks = pieces / parallel->pipeline;
+    bool trains = rt_graph_trains(graph);
+    if (parallel->pipeline > 1 && parallel->pipeline > layers)
+        return rt_fail(RT_EUSAGE, "{pp} %" PRId64 ": the model has %" PRId64 " layers to divide into stages",
+                       parallel->pipeline, layers);
+    if (parallel->schedule == RT_PIPELINE_ZERO_BUBBLE && !trains)
+        return rt_fail(RT_EUSAGE, "{schedule} zero-bubble is of backward passes: give {mode} training");
+    if (chunks == 1)
+        return RT_OK;
+    if (!trains || parallel->pipeline == 1 || parallel->schedule != RT_PIPELINE_1F1B)
+        return rt_fail(RT_EUSAGE, "{vp} %" PRId64 ": stages of a training pipeline hold pieces that are interleaved: give "
+                       "{mode} training, {pp} 2 or more and {schedule} 1f1b",
+                       chunks);
+    if (pieces > layers && pieces != layers + 2)
+        return rt_fail(RT_EUSAGE,
+                       "{pp} %" PRId64 " x {vp} %" PRId64 ": the model has %" PRId64
+                       " layers to divide into %" PRId64 " pieces; {vp} %" PRId64 " would",
+                       parallel->pipeline, chunks, layers, pieces, layers / parallel->pipeline);
+    if (parallel->microbatches % parallel->pipeline != 0)
+        return rt_fail(RT_EUSAGE,
+                       "{microbatches} %" PRId64 ": interleaved stages take them in groups of %" PRId64
+                       " ({pp}); give a multiple, such as %" PRId64,
+                       parallel->microbatches, parallel->pipeline,
+                       (parallel->microbatches / parallel->pipeline + 1) * parallel->pipeline);
+    return RT_OK;
+}
+
+static int check_shards(const struct rt_graph *graph, const struct rt_parallelism *parallel)
+{
+    int64_t all = rt_parallelism_group(parallel, RT_GROUP_DATA).gpus, some = parallel->shard_gpus;
+    if (parallel->shard != RT_SHARD_NONE && (all == 1 || !rt_graph_trains(graph)))
         return rt_fail(RT_EUSAGE,
                        "{shard} %s shares out a training step over data-parallel GPUs: give {mode} "
                        "training and {dp} 2 or more",
                        rt_shard_kinds[parallel->shard]);
-    if (parallel->pipeline > 1 && parallel->pipeline > layers)
-        return rt_fail(RT_EUSAGE, "{pp} %" PRId64 ": the model has %" PRId64 " layers to divide into stages",
-                       parallel->pipeline, layers);
-    int status = parallel->pipeline > 1 ? rt_collectives_check(collectives, 2) : RT_OK;
-    return status == RT_OK && sums ? rt_collectives_check(collectives, parallel->data) : status;
+    if (some > 0 && parallel->shard == RT_SHARD_NONE)
+        return rt_fail(RT_EUSAGE, "{shard_gpus} %" PRId64 ": says over how many GPUs {shard} shares out; give {shard}",
+                       some);
+    if (some > 0 && all % some != 0)
+        return rt_fail(RT_EUSAGE, "{shard_gpus} %" PRId64 ": the %" PRId64 " data-parallel GPUs cannot be divided by it",
+                       some, all);
+    return RT_OK;
+}
+
+static int check_parallel(const struct rt_graph *graph, const struct rt_parallelism *parallel,
+                          const struct rt_collectives *collectives)
+{
+    int64_t sums = rt_graph_trains(graph) ? rt_parallelism_group(parallel, RT_GROUP_DATA).gpus : 1;
+    int status = check_shards(graph, parallel);
+    if (status == RT_OK)
+        status = check_pieces(graph, parallel);
+    if (status == RT_OK && parallel->pipeline > 1)
+        status = rt_collectives_check(collectives, 2);
+    return status == RT_OK && sums > 1 ? rt_collectives_check(collectives, sums) : status;
 }
 
 static void collectives_of(const struct rt_forecast *forecast, const struct rt_predictor *predictor,
@@ -193,7 +236,7 @@ static void collectives_of(const struct rt_forecast *forecast, const struct rt_p
 /* Sharded, each GPU steps its part of the weights. */
 static double optimizer_shares(const struct rt_parallelism *parallel)
 {
-    return parallel->shard != RT_SHARD_NONE ? (double)parallel->data : 1;
+    return parallel->shard != RT_SHARD_NONE ? (double)rt_shard_gpus(parallel) : 1;
 }
 
 static void share_optimizer(struct rt_forecast *forecast, double shares)
@@ -211,6 +254,7 @@ static void share_optimizer(struct rt_forecast *forecast, double shares)
 static void sum_all(struct rt_forecast *forecast, const struct rt_predictor *predictor,
                     const struct rt_collectives *collectives)
 {
+    rt_forecast_overlap(forecast);
     rt_forecast_sum_phases(forecast);
     rt_forecast_sum_step(forecast, collectives);
     rt_forecast_sum_interval(forecast);

@@ -84,6 +84,12 @@ const struct rt_host *rt_host_named(const char *name)
     return NULL;
 }
 
+const struct rt_host *rt_host_of_runtime(enum rt_runtime_id runtime)
+{
+    (void)runtime;
+    return rt_host_default();
+}
+
 char *rt_host_names(void)
 {
     struct rt_text words = {0};

@@ -9,6 +9,7 @@
 
 #include "datasets/device.h"
 #include "datasets/run_attributes.h"
+#include "models/networks/graph.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -33,6 +34,9 @@ const struct rt_host *rt_host_named(const char *name);
 
 /* The host that is taken where none is named: the first row. */
 const struct rt_host *rt_host_default(void);
+
+/* The host of a runtime, where none is named. */
+const struct rt_host *rt_host_of_runtime(enum rt_runtime_id runtime);
 
 /* "epyc-7742, xeon-2.2ghz ...": the names. Free with free(). */
 char *rt_host_names(void);

@@ -6,7 +6,9 @@
 #include "models/predictors/roofline/board.h"
 #include "predict/step/allocator.h"
 #include "predict/step/forecast.h"
-#include "predict/step/step.h"
+#include "predict/step/overlap.h"
+#include "predict/step/passes.h"
+#include "predict/step/pipeline.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -18,12 +20,9 @@
  * MiB (docs/log/parts.md). */
 static const double sm_mib = 4.286;
 
-/* Bytes that the driver takes beside what the allocator has: context and libraries. `host` NULL: the default.
- */
+/* Bytes that the driver takes beside what the allocator has: context and libraries. */
 static double context_bytes(const struct rt_device *device, const struct rt_host *host)
 {
-    if (host == NULL)
-        host = rt_host_default();
     return RT_MIB * (host->context_mib + (device->sms > 0 ? sm_mib * device->sms : 0));
 }
 
@@ -67,42 +66,24 @@ static void replay(const struct rt_tensor_schedule *schedule, double workspace, 
 
 /* --- a step --- */
 
-/* Microbatches whose activations a stage holds. Interleaved chunks of layers begin sooner: 1 + (p - 1) / (p
- * v) times as many (Narayanan et al., SC 2021; Korthikanti et al. 2022, section 4.2.3). */
-static double in_flight(const struct rt_parallelism *parallel)
-{
-    double stages = (double)parallel->pipeline, chunks = parallel->chunks > 1 ? (double)parallel->chunks : 1;
-    double held =
-        (double)rt_pipeline_in_flight(parallel->pipeline, parallel->microbatches, parallel->schedule);
-    if (chunks > 1 && parallel->schedule == RT_PIPELINE_1F1B)
-        held *= 1 + (stages - 1) / (stages * chunks);
-    return fmin(held, (double)parallel->microbatches);
-}
-
-/* GPUs that share out what `shard` says. */
-static int64_t sharing_gpus(const struct rt_parallelism *parallel)
-{
-    int64_t copies = parallel->data * (parallel->context > 1 ? parallel->context : 1);
-    return parallel->shard_gpus > 0 && parallel->shard_gpus < copies ? parallel->shard_gpus : copies;
-}
-
 /* Of a pipeline the first stage has the embedding and holds most activations, the last one the head. */
 enum stage { WHOLE, FIRST, LAST };
 
 static void options_of(const struct rt_forecast *forecast, enum stage stage, struct rt_memory_options *out)
 {
     const struct rt_parallelism *parallel = &forecast->options.parallel;
-    int64_t layers = rt_forecast_layers(forecast->graph);
-    double most = ceil((double)layers / (double)parallel->pipeline);
-    const struct rt_host *host = forecast->options.host != NULL ? forecast->options.host : rt_host_default();
+    int64_t layers = rt_forecast_layers(forecast->graph), pieces = rt_pieces(parallel);
+    double most = ceil((double)layers / (double)pieces) * (double)(pieces / parallel->pipeline);
+    const struct rt_host *host = rt_forecast_host(forecast);
     *out = (struct rt_memory_options)RT_MEMORY_DEFAULTS;
     if (parallel->pipeline > 1 && stage != LAST)
-        out->in_flight = in_flight(parallel);
+        out->in_flight = rt_pipeline_in_flight(parallel->pipeline, pieces / parallel->pipeline,
+                                               parallel->microbatches, parallel->schedule);
     out->without_first = stage == LAST;
     out->without_last = stage == FIRST;
-    out->layers = layers > 0 ? most / (double)layers : 1;
+    out->layers = layers > 0 ? fmin(1, most / (double)layers) : 1;
     out->shard = parallel->shard;
-    out->gpus = sharing_gpus(parallel);
+    out->gpus = rt_shard_gpus(parallel);
     if (parallel->expert > 1 && forecast->graph->options.step == RT_STEP_TRAINING) /* their copies */
         out->expert_gpus =
             (int64_t)fmax(1, ceil((double)(out->gpus * parallel->tensor) / (double)parallel->expert));
@@ -141,7 +122,7 @@ void rt_forecast_sum_memory(struct rt_forecast *forecast)
     const struct rt_device *device = forecast->device;
     bool stages = forecast->options.parallel.pipeline > 1;
     forecast->memory_bytes = rt_memory_for_programs_gib(device) * RT_GIB;
-    double context = context_bytes(device, forecast->options.host),
+    double context = context_bytes(device, rt_forecast_host(forecast)),
            workspace = cublas_bytes(forecast->graph, device);
     sum_stage(forecast, stages ? FIRST : WHOLE, workspace, context);
     if (!stages)
@@ -242,7 +223,7 @@ void rt_memory_generation(const struct rt_forecast *prefill, const struct rt_for
     struct rt_tensor_schedule schedules[3];
     struct rt_memory_options options;
     struct rt_allocator allocator;
-    double context = context_bytes(first->device, first->options.host);
+    double context = context_bytes(first->device, rt_forecast_host(first));
     int64_t steps = last->graph->options.context - first->graph->options.context + 1;
     if (!concatenates(first->graph) || steps < 1)
         return;

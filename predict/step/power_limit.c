@@ -4,6 +4,7 @@
 #include "datasets/share.h"
 #include "predict/step/energy.h"
 #include "predict/step/forecast_graphs.h"
+#include "predict/step/passes.h"
 
 #include <math.h>
 
@@ -92,10 +93,8 @@ static void stretch_all(double *time_us, size_t count, double factor)
 static void stretch_stages(struct rt_forecast *forecast, double factor)
 {
     const struct rt_parallelism *parallel = &forecast->options.parallel;
-    size_t stages = (size_t)parallel->pipeline;
-    stretch_all(forecast->stage_forward_us, stages, factor);
-    stretch_all(forecast->stage_backward_us, stages, factor);
-    stretch_all(forecast->pass_ends_us, 2 * stages * (size_t)parallel->microbatches, factor);
+    size_t pieces = (size_t)rt_pieces(parallel);
+    stretch_all(forecast->stage_forward_us, 3 * pieces + (size_t)parallel->pipeline, factor); /* step.c: all in one */
     for (size_t s = 0; s < forecast->sum_count; s++) {
         forecast->sums[s].start_us *= factor;
         forecast->sums[s].end_us *= factor;
@@ -109,13 +108,17 @@ static void stretch(struct rt_forecast *forecast, double factor)
                              &forecast->communication_us, &forecast->host_us,         &forecast->copy_us,
                              &forecast->before_us,        &forecast->on_us,           &forecast->after_us,
                              &forecast->queue_us,         &forecast->gather_us,       &forecast->total_us,
+                             &forecast->bubble_us,        &forecast->slowest_us,      &forecast->ahead_us,
                              &forecast->interval_low_us,  &forecast->interval_high_us};
     for (size_t i = 0; i < RT_COUNT(times); i++)
         *times[i] *= factor;
     stretch_all(forecast->phase_us, RT_PHASE_COUNT, factor);
+    stretch_all(forecast->exposed_us, RT_GROUPS, factor);
     stretch_all(forecast->source_us, RT_TIME_SOURCE_COUNT, factor);
-    for (size_t i = 0; i < forecast->launch_count; i++)
+    for (size_t i = 0; i < forecast->launch_count; i++) {
         forecast->launches[i].time_us *= factor;
+        forecast->launches[i].hidden_us *= factor;
+    }
     stretch_stages(forecast, factor);
 }
 

@@ -1,6 +1,7 @@
 /* The spans of a step. See timeline.h. */
 #include "predict/step/timeline.h"
 #include "predict/step/collectives.h"
+#include "predict/step/pipeline.h"
 #include "predict/step/step.h"
 
 #include <inttypes.h>
@@ -51,20 +52,26 @@ static void visit_beside(const struct walk *walk, const char *name, enum rt_op_i
                                                           .bytes = bytes});
 }
 
+/* When the first pass begins. */
+static double passes_begin_us(const struct rt_forecast *forecast)
+{
+    return forecast->queue_us + forecast->ahead_us;
+}
+
 /* --- one device, one batch: kernel by kernel --- */
 
 static void watch_launch(void *context, const struct rt_forecast_launch *launch, int64_t repeat,
                          double start_us)
 {
     const struct walk *walk = context;
-    visit_launch(walk, launch, 0, repeat, walk->forecast->queue_us + start_us, launch->time_us);
+    visit_launch(walk, launch, 0, repeat, passes_begin_us(walk->forecast) + start_us, launch->time_us);
 }
 
-static void watch_gather(void *context, double start_us, double end_us, double bytes)
+static void watch_beside(void *context, enum rt_op_id op, double start_us, double end_us, double bytes)
 {
     const struct walk *walk = context;
-    visit_beside(walk, "weights all-gather", RT_OP_ALL_GATHER, 0, walk->forecast->queue_us + start_us,
-                 end_us - start_us, bytes);
+    visit_beside(walk, op == RT_OP_ALL_GATHER ? "weights all-gather" : "gradient reduce-scatter", op, 0,
+                 passes_begin_us(walk->forecast) + start_us, end_us - start_us, bytes);
 }
 
 static void walk_launches(struct walk *walk, const struct rt_predictor *predictor)
@@ -75,44 +82,43 @@ static void walk_launches(struct walk *walk, const struct rt_predictor *predicto
                         &forecast->options.parallel, forecast->options.level);
     walk->name(walk->context, 0, RT_LANE_STAGE, forecast->device->name);
     name_lane(walk, 0, RT_LANE_KERNELS);
-    if (forecast->options.parallel.shard == RT_SHARD_PARAMETERS)
+    if (forecast->options.parallel.shard == RT_SHARD_PARAMETERS) {
         name_lane(walk, 0, RT_LANE_WEIGHTS);
-    rt_step_run(forecast, &collectives,
-                &(struct rt_step_watch){.launch = watch_launch, .gather = watch_gather, .context = walk});
+        name_lane(walk, 0, RT_LANE_GRADIENTS);
+    }
+    struct rt_piece piece;
+    rt_piece_run(forecast, &collectives, 0,
+                 &(struct rt_step_watch){.launch = watch_launch, .beside = watch_beside, .context = walk}, &piece);
+    rt_piece_release(&piece);
 }
 
 /* --- several microbatches or stages: pass by pass --- */
 
-static void visit_pass(const struct walk *walk, bool backward, int64_t stage, int64_t microbatch)
+static void watch_pass(void *context, const struct rt_pipeline_span *span)
 {
+    const struct walk *walk = context;
     const struct rt_forecast *forecast = walk->forecast;
-    int64_t stages = forecast->options.parallel.pipeline, count = forecast->options.parallel.microbatches;
-    double end = forecast->pass_ends_us[(backward * stages + stage) * count + microbatch];
-    double time = (backward ? forecast->stage_backward_us : forecast->stage_forward_us)[stage];
-    char name[64];
-    if (isnan(end))
-        return; /* inference has no backward pass */
-    snprintf(name, sizeof name, "%s %" PRId64, backward ? "backward" : "forward", microbatch);
+    char name[64], chunk[32] = "";
+    if (forecast->options.parallel.chunks > 1)
+        snprintf(chunk, sizeof chunk, ", chunk %" PRId64, span->chunk);
+    snprintf(name, sizeof name, "%s %" PRId64 "%s", rt_passes[span->pass], span->microbatch, chunk);
     walk->visit(walk->context, &(struct rt_timeline_span){.name = name,
-                                                          .kind = backward ? "backward" : "forward",
-                                                          .stage = stage,
+                                                          .kind = rt_passes[span->pass],
+                                                          .stage = span->stage,
                                                           .lane = RT_LANE_KERNELS,
-                                                          .start_us = forecast->queue_us + end - time,
-                                                          .time_us = time,
-                                                          .number = microbatch});
+                                                          .start_us = passes_begin_us(forecast) + span->start_us,
+                                                          .time_us = span->time_us,
+                                                          .number = span->microbatch});
 }
 
 static void walk_passes(struct walk *walk)
 {
-    const struct rt_parallelism *parallel = &walk->forecast->options.parallel;
-    for (int64_t s = 0; s < parallel->pipeline; s++) {
+    for (int64_t s = 0; s < walk->forecast->options.parallel.pipeline; s++) {
         char name[64];
         snprintf(name, sizeof name, "stage %" PRId64, s);
         walk->name(walk->context, s, RT_LANE_STAGE, name);
-        for (int backward = 0; backward < 2; backward++)
-            for (int64_t m = 0; m < parallel->microbatches; m++)
-                visit_pass(walk, backward, s, m);
     }
+    rt_step_watch_passes(walk->forecast, &(struct rt_pipeline_watch){watch_pass, walk});
 }
 
 /* --- what goes on beside them, and after --- */
@@ -143,8 +149,7 @@ static void walk_sums(struct walk *walk)
     bool shared = parallel->shard != RT_SHARD_NONE;
     if (f->sum_count == 0)
         return;
-    double began = f->queue_us - f->stage_backward_us[0] +
-                   f->pass_ends_us[(parallel->pipeline + 1) * parallel->microbatches - 1];
+    double began = passes_begin_us(f);
     name_lane(walk, 0, RT_LANE_GRADIENTS);
     for (const struct rt_gradient_sum *sum = f->sums; sum < f->sums + f->sum_count; sum++)
         visit_beside(walk, shared ? "gradient reduce-scatter" : "gradient all-reduce",

@@ -5,6 +5,8 @@
 #include "predict/step/energy.h"
 #include "predict/step/forecast_graphs.h"
 #include "predict/step/memory.h"
+#include "predict/step/overlap.h"
+#include "predict/step/pipeline.h"
 
 #include <math.h>
 
@@ -55,14 +57,13 @@ static double block_us(const struct rt_forecast *forecast, size_t block)
 {
     const struct rt_graph *graph = forecast->graph;
     const struct rt_block *b = &graph->blocks[block];
-    bool hidden = forecast->options.parallel.tensor_overlap; /* collectives beside products */
     double us = 0;
     for (uint32_t i = forecast->node_launch[b->node]; i < forecast->node_launch[b->node + b->node_count];
          i++) {
         const struct rt_forecast_launch *launch = &forecast->launches[i];
         int phase = launch->kernel.call.phase;
-        if ((phase == RT_FORWARD || phase == RT_BACKWARD) && !(hidden && launch->source == RT_TIME_LINK))
-            us += rt_forecast_launch_total(forecast, launch);
+        if (phase == RT_FORWARD || phase == RT_BACKWARD)
+            us += rt_launch_in_line_us(forecast, launch) * rt_forecast_launch_runs(forecast, launch);
     }
     return us / (double)b->repeat;
 }
@@ -138,9 +139,10 @@ double rt_training_least_us(const struct rt_training_plan *plan, const struct rt
     int64_t stages = c->value[RT_AXIS_PP];
     double microbatches = c->microbatches, all = shape->all_us;
     double last = (double)(shape->layers / stages) * shape->least_layer_us + shape->last_us;
+    double chunks = (double)c->value[RT_AXIS_VP], uneven = chunks > 1 ? shape->least_layer_us : 0;
     if (stages == 1)
         return microbatches * all;
-    return fmax(microbatches * last + (all - last) / (double)c->value[RT_AXIS_VP],
+    return fmax(microbatches * last + (all - last) / chunks - uneven, /* a piece may have a layer fewer */
                 microbatches * all / (double)stages);
 }
 
@@ -178,7 +180,8 @@ double rt_training_saved_bytes(const struct rt_training_plan *plan, const struct
     const struct rt_training_shape *shape = shape_of(plan, c);
     int64_t stages = c->value[RT_AXIS_PP];
     double in_flight =
-        (double)rt_pipeline_in_flight(stages, c->microbatches, plan->request->step.parallel.schedule);
+        rt_pipeline_in_flight(stages, c->value[RT_AXIS_VP], c->microbatches,
+                              plan->request->step.parallel.schedule);
     return (shared(shape->weight_bytes, c, RT_SHARD_PARAMETERS) +
             shared(shape->optimizer_bytes, c, RT_SHARD_OPTIMIZER) +
             shape->saved_bytes * (stages > 1 ? in_flight : 1)) /
@@ -236,18 +239,12 @@ static void count_flops(const struct rt_forecast *forecast, double *forward, dou
  * waits for others. */
 void rt_training_use(const struct rt_forecast *forecast, struct rt_training_candidate *c)
 {
-    double forward, again, busiest = 0, end = 0;
-    int64_t stages = c->value[RT_AXIS_PP], passes = 2 * stages * c->microbatches;
+    double forward, again;
     double peak = rt_device_peak_flops(forecast->device, RT_FAMILY_LINEAR, forecast->graph->products);
-    double all = 1e-6 * forecast->total_us * peak * (double)stages / c->microbatches;
+    double all = 1e-6 * forecast->total_us * peak * (double)c->value[RT_AXIS_PP] / c->microbatches;
     count_flops(forecast, &forward, &again);
-    for (int64_t s = 0; s < stages; s++)
-        busiest =
-            fmax(busiest, c->microbatches * (forecast->stage_forward_us[s] + forecast->stage_backward_us[s]));
-    for (int64_t p = 0; p < passes; p++)
-        end = fmax(end, forecast->pass_ends_us[p]);
     c->mfu = 3 * forward / all;
     c->hfu = (3 * forward + again) / all;
-    c->bubble = fmax(end - busiest, 0) / forecast->total_us;
-    c->exposed = fmax(forecast->communication_us / forecast->total_us - c->bubble, 0);
+    c->bubble = forecast->bubble_us / forecast->total_us;
+    c->exposed = (forecast->communication_us - forecast->bubble_us) / forecast->total_us;
 }

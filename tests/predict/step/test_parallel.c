@@ -1,4 +1,4 @@
-/* Links, gradient sums and pipelines against formulas and small cases worked out by hand. */
+/* Links and gradient sums against formulas and small cases worked out by hand. */
 #include "test.h"
 
 #include "models/networks/graph.h"
@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-static const struct rt_parallelism two_bytes_a_bucket = {.data = 4, .bucket_bytes = 2};
+static const struct rt_gradient_rules two_bytes_a_bucket = {.bucket_bytes = 2};
 
 /* Of a GPU whose link has no end, by the predictor "roofline". */
 static struct rt_predictor roofline;
@@ -16,7 +16,7 @@ static struct rt_collectives endless;
 static void start(void)
 {
     static const struct rt_graph graph = {.options.dtype = RT_FP32};
-    static const struct rt_parallelism parallel = {.data = 4, .link_gbs = 1e12};
+    static const struct rt_parallelism parallel = {.data = 4, .expert = 2, .link_gbs = 1e12};
     struct rt_device device;
     RT_ASSERT_OK(rt_device_named("A100-SXM4-80GB", &device));
     rt_predictor_init_roofline(&roofline);
@@ -92,18 +92,25 @@ static double sum_us(void)
 static void test_gradient_sums_queue_on_the_link(void)
 {
     start();
-    double one = sum_us(), ready[] = {0, 0, 10 * one, 10 * one, 100 * one};
-    double bytes[] = {1, 1, 1, 1, 1};
+    double one = sum_us();
     struct rt_gradient_sum sums[5];
+    const struct rt_gradient late[] = {{0, 1, RT_GROUP_DATA},
+                                       {0, 1, RT_GROUP_DATA},
+                                       {10 * one, 1, RT_GROUP_DATA},
+                                       {10 * one, 1, RT_GROUP_DATA},
+                                       {100 * one, 1, RT_GROUP_DATA}};
     size_t count;
-    double end =
-        rt_gradient_sums_us(ready, bytes, 5, RT_GROUP_DATA, &two_bytes_a_bucket, &endless, sums, &count);
+    double end = rt_gradient_sums_us(late, 5, &two_bytes_a_bucket, &endless, sums, &count);
     CU_ASSERT_EQUAL_FATAL(count, 3); /* two, two, and the one that is left */
     RT_ASSERT_NEAR(sums[0].end_us, one, 1e-6);
     RT_ASSERT_NEAR(sums[1].start_us, 10 * one, 1e-6);
     RT_ASSERT_NEAR(end, 101 * one, 1e-6);
-    double crowded[] = {0, 0, 0, 0, 0};
-    end = rt_gradient_sums_us(crowded, bytes, 5, RT_GROUP_DATA, &two_bytes_a_bucket, &endless, NULL, NULL);
+    const struct rt_gradient crowded[] = {{0, 1, RT_GROUP_DATA},
+                                          {0, 1, RT_GROUP_DATA},
+                                          {0, 1, RT_GROUP_DATA},
+                                          {0, 1, RT_GROUP_DATA},
+                                          {0, 1, RT_GROUP_DATA}};
+    end = rt_gradient_sums_us(crowded, 5, &two_bytes_a_bucket, &endless, NULL, NULL);
     RT_ASSERT_NEAR(end, 3 * one, 1e-6); /* one after the other */
     rt_predictor_release(&roofline);
 }
@@ -111,63 +118,48 @@ static void test_gradient_sums_queue_on_the_link(void)
 static void test_gradient_sums_without_overlap(void)
 {
     start();
-    double one = sum_us(), ready[] = {0, 50}, bytes[] = {2, 2};
-    struct rt_parallelism parallel = two_bytes_a_bucket;
-    parallel.no_overlap = true;
-    RT_ASSERT_NEAR(rt_gradient_sums_us(ready, bytes, 2, RT_GROUP_DATA, &parallel, &endless, NULL, NULL),
-                   50 + 2 * one, 1e-6);
+    double one = sum_us();
+    const struct rt_gradient gradients[] = {{0, 2, RT_GROUP_DATA}, {50, 2, RT_GROUP_DATA}};
+    struct rt_gradient_rules rules = two_bytes_a_bucket;
+    rules.no_overlap = true;
+    RT_ASSERT_NEAR(rt_gradient_sums_us(gradients, 2, &rules, &endless, NULL, NULL), 50 + 2 * one, 1e-6);
     rt_predictor_release(&roofline);
 }
 
-/* Even stages without links: both schedules take (m + p - 1) (f + b) (Narayanan 2021, section 2.2). */
-static void test_even_pipelines_have_the_known_bubble(void)
+/* Experts' gradients are summed by fewer GPUs, in buckets of their own; what nobody else has is not summed.
+ */
+static void test_experts_have_buckets_of_their_own(void)
 {
-    double forward[] = {3, 3, 3, 3}, backward[] = {5, 5, 5, 5}, busy;
-    for (int schedule = 0; schedule < RT_PIPELINE_COUNT; schedule++)
-        for (int64_t m = 1; m <= 9; m++) {
-            double end = rt_pipeline_us(forward, backward, 4, m, 0, schedule, &busy, NULL);
-            RT_ASSERT_NEAR(end, (double)(m + 3) * 8, 1e-12);
-            RT_ASSERT_NEAR(busy, (double)m * 8, 1e-12);
-        }
-    RT_ASSERT_NEAR(rt_pipeline_us(forward, NULL, 4, 6, 0, RT_PIPELINE_1F1B, NULL, NULL), (6 + 3) * 3, 1e-12);
+    start();
+    struct rt_gradient_sum sums[4];
+    const struct rt_gradient gradients[] = {
+        {0, 1, RT_GROUP_DATA}, {0, 1, RT_GROUP_EXPERT_DATA}, {0, 1, RT_GROUP_DATA}, {0, 5, RT_GROUP_TENSOR}};
+    size_t count;
+    rt_gradient_sums_us(gradients, 4, &two_bytes_a_bucket, &endless, sums, &count);
+    CU_ASSERT_EQUAL_FATAL(count, 2);
+    RT_ASSERT_NEAR(sums[0].bytes, 2, 0);
+    RT_ASSERT_NEAR(sums[1].bytes, 1, 0);
+    rt_predictor_release(&roofline);
 }
 
-static void test_one_stage_runs_microbatches_in_turn(void)
+/* Shares of 2 of 8 GPUs: a reduce-scatter within, and an all-reduce of the half over the 4 copies. */
+static void test_hybrid_shares_are_summed_over_copies(void)
 {
-    double forward = 2, backward = 4;
-    RT_ASSERT_NEAR(rt_pipeline_us(&forward, &backward, 1, 5, 100, RT_PIPELINE_1F1B, NULL, NULL), 30, 1e-12);
-}
-
-/* One microbatch passes 3 stages forward and backward: every time once, every link once in each direction. */
-static void test_one_microbatch_is_a_chain(void)
-{
-    double forward[] = {1, 2, 3}, backward[] = {10, 20, 30}, ends[6];
-    double end = rt_pipeline_us(forward, backward, 3, 1, 7, RT_PIPELINE_GPIPE, NULL, ends);
-    RT_ASSERT_NEAR(end, 1 + 7 + 2 + 7 + 3 + 30 + 7 + 20 + 7 + 10, 1e-12);
-    RT_ASSERT_NEAR(ends[2], 20, 1e-12);
-    RT_ASSERT_NEAR(ends[3 + 2], 50, 1e-12);
-    RT_ASSERT_NEAR(ends[3 + 0], end, 1e-12);
-}
-
-/* The slowest stage sets the pace: with many microbatches the step tends to m times its time. */
-static void test_the_slowest_stage_sets_the_pace(void)
-{
-    double forward[] = {1, 4, 1}, backward[] = {2, 8, 2};
-    for (int schedule = 0; schedule < RT_PIPELINE_COUNT; schedule++) {
-        double end = rt_pipeline_us(forward, backward, 3, 100, 0, schedule, NULL, NULL);
-        CU_ASSERT_TRUE(end >= 1200 && end < 1200 + 12 * 3);
-    }
-}
-
-static void test_activations_in_flight(void)
-{
-    CU_ASSERT_EQUAL(rt_pipeline_in_flight(4, 16, RT_PIPELINE_1F1B), 4);
-    CU_ASSERT_EQUAL(rt_pipeline_in_flight(4, 2, RT_PIPELINE_1F1B), 2);
-    CU_ASSERT_EQUAL(rt_pipeline_in_flight(4, 16, RT_PIPELINE_GPIPE), 16);
+    const struct rt_parallelism parallel = {.data = 8, .shard_gpus = 2, .link_gbs = 10};
+    const struct rt_graph graph = {.options.dtype = RT_FP32};
+    struct rt_device device;
+    struct rt_collectives c;
+    start();
+    RT_ASSERT_OK(rt_device_named("A100-SXM4-80GB", &device));
+    rt_collectives_init(&c, &roofline, &device, &graph, &parallel, 0);
+    const struct rt_gradient gradient = {0, 1e9, RT_GROUP_DATA};
+    double within = rt_collective_us(&c, RT_OP_REDUCE_SCATTER, RT_GROUP_SHARD, 1e9),
+           across = rt_collective_us(&c, RT_OP_ALL_REDUCE, RT_GROUP_COPIES, 0.5e9);
+    const struct rt_gradient_rules rules = {.shared = true, .bucket_bytes = 1};
+    RT_ASSERT_NEAR(rt_gradient_sums_us(&gradient, 1, &rules, &c, NULL, NULL), within + across, 1e-9);
+    rt_predictor_release(&roofline);
 }
 
 RT_TESTS(RT_TEST(test_collectives_by_the_prior), RT_TEST(test_the_runtime_says_whose_kernels),
          RT_TEST(test_gradient_sums_queue_on_the_link), RT_TEST(test_gradient_sums_without_overlap),
-         RT_TEST(test_even_pipelines_have_the_known_bubble),
-         RT_TEST(test_one_stage_runs_microbatches_in_turn), RT_TEST(test_one_microbatch_is_a_chain),
-         RT_TEST(test_the_slowest_stage_sets_the_pace), RT_TEST(test_activations_in_flight))
+         RT_TEST(test_experts_have_buckets_of_their_own), RT_TEST(test_hybrid_shares_are_summed_over_copies))

@@ -1,0 +1,63 @@
+/*
+ * What runs beside what in training: runtimes as rows, and the collectives of a graph that products hide.
+ *
+ * NCCL's kernels hold multiprocessors, so that what hides a collective takes longer meanwhile.
+ */
+#ifndef ROOFTILE_PREDICT_STEP_OVERLAP_H
+#define ROOFTILE_PREDICT_STEP_OVERLAP_H
+
+#include "predict/step/forecast.h"
+
+/* What adds a micro batch's gradients to those before. */
+enum rt_accumulation {
+    RT_ACCUMULATION_ALWAYS,  /* kernels in every micro batch, the first one too: to gradients that were zeroed
+                              */
+    RT_ACCUMULATION_FURTHER, /* kernels from the second micro batch on */
+    RT_ACCUMULATION_FUSED    /* the products that compute them (Megatron-LM's gradient accumulation fusion) */
+};
+
+struct rt_overlap {
+    bool blocks;         /* a pipeline without chunks waits until what it sends has arrived */
+    bool beside_weights; /* sums of an input's gradient over tensor-parallel GPUs run beside the weights' */
+    bool runs_ahead;     /* the host launches the next micro batch while the GPU runs this one */
+    bool gathers_late; /* weights that ZeRO 1 and 2 stepped are gathered before the step ends, else beside the
+                          next */
+    enum rt_accumulation accumulation;
+    double gradient_bytes;  /* of an element of a gradient that is summed; 0: as the weights */
+    double bucket_elements; /* that are summed at once; 0: 25 MiB */
+    double bucket_each;     /* no fewer than so many elements for each GPU */
+};
+extern const struct rt_overlap rt_overlaps[RT_RUNTIME_COUNT];
+
+const struct rt_overlap *rt_overlap_of(const struct rt_graph *graph);
+
+/* Share of a GPU's multiprocessors that a collective holds, 0..1. */
+double rt_overlap_share(const struct rt_device *device);
+
+/* GPUs that share out what {shard} says, and the group that sums the gradients of a node. */
+int64_t rt_shard_gpus(const struct rt_parallelism *parallel);
+enum rt_gpu_group rt_gradient_group(const struct rt_parallelism *parallel, const struct rt_node *node);
+
+/* Bytes of gradients that are summed at once. */
+double rt_bucket_bytes(const struct rt_forecast *forecast);
+
+/* Sets `accumulates`, and hidden_us of collectives: what of them runs beside kernels of the same pass.
+ *
+ *   tensor     with `tensor_overlap` in as many chunks as GPUs, beside the product that needs or makes them: all but
+ *              one chunk, as far as the product lasts; else, of a gradient, beside the product of the weights' where
+ *              the runtime does so
+ *   context    what goes round in a ring beside attention: all but the first of its blocks
+ */
+void rt_forecast_overlap(struct rt_forecast *forecast);
+
+/* What a launch takes of its pass: a collective what nothing hides, and what hiding the rest costs. */
+double rt_launch_in_line_us(const struct rt_forecast *forecast, const struct rt_forecast_launch *launch);
+
+/* Does the kernel compute a gradient of weights? */
+bool rt_launch_of_weights(const struct rt_forecast *forecast, const struct rt_forecast_launch *launch);
+
+/* How much longer the slowest of so many GPUs takes than the usual one, a share. GPUs of one kind differ with
+ * a standard deviation of SPREAD, so the slowest of n is expected sqrt(2 ln n) of them behind. */
+double rt_slowest_gpu(int64_t gpus);
+
+#endif
