@@ -15,23 +15,22 @@ static const double COLLECTIVE_SMS = 16;
 static const double SPREAD = 0.08 / 6;
 
 /* clang-format off */
-/* Sources: Megatron-LM's p2p_communication.py (batch_p2p_sync), layers.py (LinearWithGradAccumulationAndAsyncCommunication),
- * distributed_data_parallel.py (bucket_size, in elements; gradients summed in fp32); DeepSpeed's stage_1_and_2.py
- * (reduce_bucket_size, all_gather_dp_groups in step()); nanotron's zero.py (_all_gather_params in step()) and its
- * gradient accumulator in fp32; torchtitan's FSDP2 with reduce_dtype fp32. */
+/*
+ * Sources: Megatron-LM's p2p_communication.py (batch_p2p_sync), tensor_parallel/layers.py
+ * (LinearWithGradAccumulationAndAsyncCommunication), distributed_data_parallel.py (buckets in elements, sums in fp32); in
+ * 2021 its DistributedDataParallel summed all gradients behind the last pass (model/distributed.py). DeepSpeed's
+ * stage_1_and_2.py (reduce_bucket_size; step() gathers). nanotron's zero.py (step() gathers) and gradients in fp32.
+ * torchtitan's FSDP2 sums in fp32.
+ */
 const struct rt_overlap rt_overlaps[RT_RUNTIME_COUNT] = {
-    [RT_RUNTIME_MEGATRON] = {.blocks = true, .beside_weights = true, .runs_ahead = true,
-                             .accumulation = RT_ACCUMULATION_FUSED, .gradient_bytes = 4,
+    [RT_RUNTIME_MEGATRON] = {.blocks = true, .beside_weights = true, .runs_ahead = true, .gradient_bytes = 4,
                              .bucket_elements = 40e6, .bucket_each = 1e6},
-    [RT_RUNTIME_MEGATRON_OLD] = {.blocks = true, .runs_ahead = true, .gathers_late = true,
-                                 .accumulation = RT_ACCUMULATION_FURTHER, .bucket_elements = 5e8},
-    [RT_RUNTIME_FSDP] = {.runs_ahead = true, .accumulation = RT_ACCUMULATION_FUSED},
-    [RT_RUNTIME_TORCHTITAN] = {.blocks = true, .runs_ahead = true, .accumulation = RT_ACCUMULATION_FUSED,
-                               .gradient_bytes = 4},
-    [RT_RUNTIME_DEEPSPEED] = {.blocks = true, .runs_ahead = true, .gathers_late = true,
-                              .accumulation = RT_ACCUMULATION_FURTHER, .bucket_elements = 5e8},
-    [RT_RUNTIME_NANOTRON] = {.blocks = true, .runs_ahead = true, .gathers_late = true,
-                             .accumulation = RT_ACCUMULATION_ALWAYS, .gradient_bytes = 4},
+    [RT_RUNTIME_MEGATRON_OLD] = {.blocks = true, .runs_ahead = true, .gathers_late = true, .sums_late = true,
+                                 .bucket_elements = 5e8},
+    [RT_RUNTIME_FSDP] = {.runs_ahead = true},
+    [RT_RUNTIME_TORCHTITAN] = {.blocks = true, .runs_ahead = true, .gradient_bytes = 4},
+    [RT_RUNTIME_DEEPSPEED] = {.blocks = true, .runs_ahead = true, .gathers_late = true, .bucket_elements = 5e8},
+    [RT_RUNTIME_NANOTRON] = {.blocks = true, .runs_ahead = true, .gathers_late = true, .gradient_bytes = 4},
 };
 /* clang-format on */
 
@@ -158,16 +157,11 @@ static double hidden_us(const struct rt_forecast *forecast, const struct rt_fore
 /* Share of the micro batches that add their gradients to those before by kernels. */
 static double accumulates(const struct rt_forecast *forecast)
 {
+    enum rt_runtime_id runtime = forecast->graph->options.runtime;
     double all = (double)forecast->options.parallel.microbatches;
-    switch (rt_overlap_of(forecast->graph)->accumulation) {
-    case RT_ACCUMULATION_FURTHER:
-        return (all - 1) / all;
-    case RT_ACCUMULATION_FUSED:
-        return 0;
-    case RT_ACCUMULATION_ALWAYS:
-        break;
-    }
-    return 1;
+    bool freed =
+        rt_runtimes[runtime].accumulation == RT_ACCUMULATION_FREED && rt_overlaps[runtime].runs_ahead;
+    return freed ? (all - 1) / all : 1;
 }
 
 void rt_forecast_overlap(struct rt_forecast *forecast)

@@ -8,21 +8,13 @@
 
 #include "predict/step/forecast.h"
 
-/* What adds a micro batch's gradients to those before. */
-enum rt_accumulation {
-    RT_ACCUMULATION_ALWAYS,  /* kernels in every micro batch, the first one too: to gradients that were zeroed
-                              */
-    RT_ACCUMULATION_FURTHER, /* kernels from the second micro batch on */
-    RT_ACCUMULATION_FUSED    /* the products that compute them (Megatron-LM's gradient accumulation fusion) */
-};
-
 struct rt_overlap {
     bool blocks;         /* a pipeline without chunks waits until what it sends has arrived */
     bool beside_weights; /* sums of an input's gradient over tensor-parallel GPUs run beside the weights' */
     bool runs_ahead;     /* the host launches the next micro batch while the GPU runs this one */
     bool gathers_late; /* weights that ZeRO 1 and 2 stepped are gathered before the step ends, else beside the
                           next */
-    enum rt_accumulation accumulation;
+    bool sums_late;    /* gradients are summed when the last backward pass has ended */
     double gradient_bytes;  /* of an element of a gradient that is summed; 0: as the weights */
     double bucket_elements; /* that are summed at once; 0: 25 MiB */
     double bucket_each;     /* no fewer than so many elements for each GPU */

@@ -121,7 +121,8 @@ static struct rt_gradient_rules rules_of(const struct rt_forecast *forecast)
     const struct rt_parallelism *parallel = &forecast->options.parallel;
     return (struct rt_gradient_rules){.shared = parallel->shard != RT_SHARD_NONE,
                                       .bucket_bytes = rt_bucket_bytes(forecast),
-                                      .no_overlap = parallel->no_overlap};
+                                      .no_overlap =
+                                          parallel->no_overlap || rt_overlap_of(forecast->graph)->sums_late};
 }
 
 /* Does every micro batch sum its gradients? Where no GPU keeps all of them. */
