@@ -13,7 +13,7 @@ const struct rt_dtype_row rt_dtypes[RT_DTYPE_COUNT] = {
     [RT_TF32]        = {"tf32", 4, 4, false, "tensorfloat32"},
     [RT_FP16]        = {"fp16", 2, 2, false, "float16 half"},
     [RT_BF16]        = {"bf16", 2, 2, false, "bfloat16"},
-    [RT_FP8]         = {"fp8", 1, 1, false, "float8 float8_e4m3 fp8_e4m3 fp8_static fp8_ootb"},
+    [RT_FP8]         = {"fp8", 1, 1, false, "float8 float8_e4m3 fp8_e4m3 fp8_static fp8_ootb mxfp8"},
     [RT_FP8_BLOCK]   = {"fp8_block", 1 + 4.0 / (128 * 128), 1, true, "fp8_blockwise fp8-block"},
     [RT_FP4]         = {"fp4", 0.5 + 1.0 / 16, 0.5 + 1.0 / 16, true, "nvfp4 float4"},
     [RT_INT8]        = {"int8", 1, 1, false, "sq w8a8"},
@@ -29,6 +29,11 @@ const struct rt_dtype_row rt_dtypes[RT_DTYPE_COUNT] = {
 bool rt_dtype_is_narrow(enum rt_dtype dtype)
 {
     return rt_dtypes[dtype].bytes < 2;
+}
+
+bool rt_dtype_trains(enum rt_dtype dtype)
+{
+    return dtype == RT_FP8 || dtype == RT_FP8_BLOCK || dtype == RT_FP4;
 }
 
 static bool has_word(const char *words, const char *word)

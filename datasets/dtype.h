@@ -37,6 +37,8 @@ extern const struct rt_dtype_row rt_dtypes[RT_DTYPE_COUNT];
 /* Narrower than 16 bits: a dtype of products and their weights alone; everything beside them is in 16 bits.
  */
 bool rt_dtype_is_narrow(enum rt_dtype dtype);
+/* Of narrow ones: do products run in it forward and backward (Transformer Engine's fp8 and nvfp4)? */
+bool rt_dtype_trains(enum rt_dtype dtype);
 
 /* Index of the row with that name or alias in any case, -1 where there is none. */
 int rt_dtype_find(const char *name);

@@ -48,7 +48,8 @@ static struct rt_graph_kernel *quantise_kernel(struct rt_graph *graph, enum rt_p
 
 static uint32_t quantise(struct rt_graph *graph, uint32_t x, int64_t rows, int64_t cols)
 {
-    if (!rt_graph_trains(graph) || !rt_graph_narrows(graph))
+    bool narrow = x != RT_NO_INPUT && rt_dtype_is_narrow(graph->nodes[x].dtype); /* gathered so */
+    if (!rt_graph_trains(graph) || !rt_graph_narrows(graph) || narrow)
         return x;
     uint32_t node = rt_node_add(graph, "quantise", x, RT_NO_INPUT, (double)rows * cols);
     rt_graph_set_dtype(quantise_kernel(graph, RT_FORWARD, rows, cols), graph->options.dtype);
@@ -782,6 +783,14 @@ uint32_t rt_build_merge(struct rt_graph *graph, const char *name, uint32_t x, in
     return node;
 }
 
+/* What narrow products read is gathered narrow. */
+static void gather_kernel(struct rt_graph *graph, enum rt_phase phase, const int64_t *dim)
+{
+    struct rt_graph_kernel *kernel = rt_graph_add_kernel(graph, phase, RT_OP_ALL_GATHER, dim);
+    rt_graph_set_dtype(kernel, rt_graph_trains(graph) && rt_graph_narrows(graph) ? graph->products
+                                                                                 : graph->options.dtype);
+}
+
 /* Tokens that tensor-parallel GPUs share out between products are summed up and scattered, and gathered
  * before the next product; backward the other way round. What was gathered is not kept, but gathered once
  * more for the gradients of weights (Korthikanti et al. 2022, section 4.2.2). */
@@ -791,19 +800,21 @@ static uint32_t scatter_tokens(struct rt_graph *graph, uint32_t x, int64_t eleme
     uint32_t node = rt_node_add(graph, "sequence.scatter", x, RT_NO_INPUT, (double)elements / (double)dim[0]);
     rt_graph_add_kernel(graph, RT_FORWARD, RT_OP_REDUCE_SCATTER, dim);
     if (rt_graph_trains(graph))
-        rt_graph_add_kernel(graph, RT_BACKWARD, RT_OP_ALL_GATHER, dim);
+        gather_kernel(graph, RT_BACKWARD, dim);
     return node;
 }
 
 static uint32_t gather_tokens(struct rt_graph *graph, uint32_t x, int64_t elements)
 {
     const int64_t dim[] = {graph->options.tensor_parallel, elements};
+    x = quantise(graph, x, 1, elements / dim[0]);
     uint32_t node = rt_node_add(graph, "sequence.gather", x, RT_NO_INPUT, (double)elements);
     graph->nodes[node].regathered = true;
-    rt_graph_add_kernel(graph, RT_FORWARD, RT_OP_ALL_GATHER, dim);
+    gather_kernel(graph, RT_FORWARD, dim);
     if (rt_graph_trains(graph)) {
-        rt_graph_add_kernel(graph, RT_BACKWARD, RT_OP_ALL_GATHER, dim);
-        rt_graph_add_kernel(graph, RT_BACKWARD, RT_OP_REDUCE_SCATTER, dim);
+        gather_kernel(graph, RT_BACKWARD, dim);
+        rt_graph_set_dtype(rt_graph_add_kernel(graph, RT_BACKWARD, RT_OP_REDUCE_SCATTER, dim),
+                           graph->options.dtype);
     }
     return node;
 }

@@ -151,7 +151,7 @@ bool rt_node_begin_backward(struct rt_graph *graph, uint32_t node)
         struct rt_node *input = &graph->nodes[graph->inputs[reader->input + i]];
         if (input->gradient && input->read)
             rt_graph_set_dtype(rt_node_add_kernel(graph, RT_BACKWARD, RT_OP_ADD, 1, (int64_t)input->outputs),
-                               input->dtype);
+                               rt_gradient_dtype(graph, input));
         input->read = true;
     }
     return true;

@@ -255,7 +255,8 @@ const struct rt_runtime rt_runtimes[RT_RUNTIME_COUNT] = {
     /* Megatron-LM's defaults with Transformer Engine: layer norms and RMS norms of TE, bias_gelu_fusion,
      * bias_swiglu_fusion, bias_dropout_fusion, apply_rope_fusion, cross_entropy_loss_fusion,
      * gradient_accumulation_fusion, clip_grad 1 (megatron/training/arguments.py); on Hopper TE takes cuDNN's
-     * attention (transformer_engine/pytorch/attention/dot_product_attention/utils.py). */
+     * attention (transformer_engine/pytorch/attention/dot_product_attention/utils.py); of fp8
+     * fp8_param_gather (Megatron-Bridge's recipes of current scaling and mxfp8). */
     [RT_RUNTIME_MEGATRON] = {.name = "megatron",
                              .what = "Megatron-LM, attention in one kernel",
                              .unfused = "Megatron-LM, attention written out",
@@ -271,6 +272,7 @@ const struct rt_runtime rt_runtimes[RT_RUNTIME_COUNT] = {
                              .fused_softmax = true,
                              .joined_products = true,
                              .grouped_experts = true,
+                             .narrow_weights = true,
                              .loss = true,
                              .fused_loss = true,
                              .clips = true},
@@ -402,9 +404,9 @@ void rt_graph_weight_bytes(const struct rt_graph *graph, struct rt_weight_bytes 
     double read = master > 0 ? 0 : weight; /* where there is a wide copy the weight is written alone */
     bool narrow = graph->products != graph->options.dtype && graph->options.lora == 0;
     double copies = narrow ? 2 * rt_dtypes[graph->products].bytes : 0; /* by rows and by columns */
-    *out = (struct rt_weight_bytes){.gradient = gradient,
-                                    .state = state,
-                                    .moved = gradient * (runtime->clips ? 2 : 1) + 2 * state + read + weight +
-                                             (narrow ? weight + copies : 0),
-                                    .copies = copies};
+    bool alone = narrow && runtime->narrow_weights && rt_dtypes[graph->products].bytes >= 1;
+    *out =
+        (struct rt_weight_bytes){.gradient = gradient, .state = state, .held = copies + (alone ? 0 : weight)};
+    out->moved =
+        gradient * (runtime->clips ? 2 : 1) + 2 * state + read + weight + (narrow ? weight + copies : 0);
 }

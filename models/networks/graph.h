@@ -77,6 +77,7 @@ struct rt_runtime {
     bool fused_softmax;    /* of attention that is written out: scale, mask and softmax */
     bool joined_products;  /* queries, keys and values are one product, gate and up are one */
     bool grouped_experts;  /* one product for all experts of a GPU */
+    bool narrow_weights;   /* fp8 products: weights are held in fp8 alone, beside the optimizer\'s */
     bool loss,
         fused_loss;       /* the graph ends in the loss; in one kernel a pass, words cut by tensor parallel */
     bool clips;           /* gradients are clipped by their norm, by default */
@@ -285,6 +286,18 @@ static inline double rt_node_width(const struct rt_graph *graph, uint32_t node)
     return rt_dtypes[node == RT_NO_INPUT ? graph->options.dtype : graph->nodes[node].dtype].bytes;
 }
 
+/* Weights of a node that have gradients. */
+static inline double rt_node_trained(const struct rt_node *node)
+{
+    return node->parameters - node->frozen;
+}
+
+/* Of the gradient of what a node puts out: not narrower than 16 bits. */
+static inline enum rt_dtype rt_gradient_dtype(const struct rt_graph *graph, const struct rt_node *node)
+{
+    return rt_dtype_is_narrow(node->dtype) ? graph->options.dtype : node->dtype;
+}
+
 /* Weights, their gradients and the optimizer's step are in this dtype. */
 static inline enum rt_dtype rt_graph_weight_dtype(const struct rt_graph *graph)
 {
@@ -310,7 +323,8 @@ struct rt_weight_bytes {
     double gradient; /* that stays until the optimizer's step */
     double state;    /* of the optimizer */
     double moved; /* by its step: gradient read, state read and written, weight written; clipped, once more */
-    double copies; /* of a weight of narrow products, which are made once a step */
+    double
+        held; /* of a weight of the layers' products: itself, and narrow copies that are made once a step */
 };
 void rt_graph_weight_bytes(const struct rt_graph *graph, struct rt_weight_bytes *out);
 

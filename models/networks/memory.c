@@ -122,6 +122,12 @@ static double value_bytes(const struct rt_graph *graph, uint32_t node)
     return graph->nodes[node].outputs * rt_node_width(graph, node);
 }
 
+static double gradient_bytes(const struct rt_graph *graph, uint32_t node)
+{
+    const struct rt_node *of = &graph->nodes[node];
+    return of->outputs * rt_dtypes[rt_gradient_dtype(graph, of)].bytes;
+}
+
 static bool keeps_output(const struct rt_node *node)
 {
     return node->saved > 0 && node->saved >= node->outputs;
@@ -393,9 +399,10 @@ static void make_weights(struct walk *walk)
         double trained = node->frozen > 0 ? elements * (1 - node->frozen / node->parameters) : elements;
         for (int64_t r = 0; r < walk->repeats[node->block]; r++) {
             bool copied = trains && op_of(graph, node) == RT_OP_LINEAR &&
-                          graph->blocks[node->block].role == RT_BLOCK_LAYER;
+                          graph->products != graph->options.dtype &&
+                          graph->blocks[node->block].role == RT_BLOCK_LAYER && !graph->options.autocast;
             make(walk, RT_MEMORY_WEIGHTS,
-                 elements * (width + (copied ? bytes.copies : 0)) / parts(walk, node, RT_SHARD_PARAMETERS));
+                 elements * (copied ? bytes.held : width) / parts(walk, node, RT_SHARD_PARAMETERS));
             if (!trains)
                 continue;
             make(walk, RT_MEMORY_OPTIMIZER, trained * bytes.state / parts(walk, node, RT_SHARD_OPTIMIZER));
@@ -556,7 +563,7 @@ static void pass_gradients(struct walk *walk, uint32_t run)
         if (input == NONE || !node_of(walk, input)->gradient)
             continue;
         uint32_t own = walk->runs[run].gradient;
-        double bytes = value_bytes(graph, walk->runs[input].node);
+        double bytes = gradient_bytes(graph, walk->runs[input].node);
         bool same = own != NONE && walk->out->tensors[own].bytes == bytes;
         add_gradient(walk, input,
                      passes && same ? hold(walk, own) : make(walk, RT_MEMORY_ACTIVATIONS, bytes));
@@ -579,7 +586,7 @@ static void make_weight_gradient(struct walk *walk, uint32_t run)
 {
     const struct rt_graph *graph = walk->graph;
     const struct rt_node *node = node_of(walk, run);
-    double bytes = (node->parameters - node->frozen) * rt_dtypes[rt_graph_weight_dtype(graph)].bytes;
+    double bytes = rt_node_trained(node) * rt_dtypes[rt_graph_weight_dtype(graph)].bytes;
     double shards = parts(walk, node, RT_SHARD_GRADIENTS);
     if (rt_runtimes[graph->options.runtime].accumulation == RT_ACCUMULATION_FUSED)
         return;
@@ -631,7 +638,7 @@ static void run_backward(struct walk *walk, uint32_t run)
     struct run *self = &walk->runs[run];
     if (graph->nodes[self->node].gradient) {
         if (self->gradient == NONE)
-            self->gradient = make(walk, RT_MEMORY_ACTIVATIONS, value_bytes(graph, self->node));
+            self->gradient = make(walk, RT_MEMORY_ACTIVATIONS, gradient_bytes(graph, self->node));
         uint32_t step = make_step(walk, run);
         pass_gradients(walk, run);
         make_weight_gradient(walk, run);

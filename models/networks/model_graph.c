@@ -188,7 +188,7 @@ static int check_options(const struct rt_model *model, const struct rt_graph_opt
     if (status == RT_OK)
         status = check_tensor_parallel(model, options->tensor_parallel);
     if (status == RT_OK && options->step == RT_STEP_TRAINING && rt_dtype_is_narrow(options->dtype) &&
-        options->dtype != RT_FP8 && options->dtype != RT_FP8_BLOCK && options->dtype != RT_FP4)
+        !rt_dtype_trains(options->dtype))
         status =
             rt_fail(RT_EUSAGE,
                     "{dtype} %s: nobody trains in it; take fp8 (its products, weights in bf16), bf16 or fp32",

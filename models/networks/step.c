@@ -301,8 +301,11 @@ static int default_dtype(struct settling *s, int *out)
         dtype = sixteen_bits(s->device);
     if (dtype == RT_BF16 && !traced && s->device != NULL && !rt_device_has_bf16(s->device))
         dtype = sixteen_bits(s->device);
+    bool trains = s->out->step.mode == RT_STEP_TRAINING;
+    if (trains && rt_dtype_is_narrow(dtype) && !rt_dtype_trains(dtype)) /* of a checkpoint for servers */
+        dtype = beside_narrow(s);
     *out = (int)take_runnable(s, dtype);
-    if (s->model->experts_dtype > RT_FP32 && !traced)
+    if (s->model->experts_dtype > RT_FP32 && !traced && !trains)
         s->out->graph.experts_dtype = take_runnable(s, (enum rt_dtype)s->model->experts_dtype);
     assume(s->out, RT_STEP_DTYPE);
     return RT_OK;

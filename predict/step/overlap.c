@@ -84,7 +84,7 @@ static bool is_product(const struct rt_forecast_launch *launch)
 bool rt_launch_of_weights(const struct rt_forecast *forecast, const struct rt_forecast_launch *launch)
 {
     const struct rt_node *node = &forecast->graph->nodes[launch->node];
-    if (launch->kernel.call.phase != RT_BACKWARD || !(node->parameters > 0) || !is_product(launch))
+    if (launch->kernel.call.phase != RT_BACKWARD || !(rt_node_trained(node) > 0) || !is_product(launch))
         return launch->kernel.call.phase == RT_ACCUMULATE && launch->kernel.call.op != RT_OP_OPTIMIZER;
     const struct rt_forecast_launch *end = &forecast->launches[forecast->node_launch[launch->node + 1]];
     for (const struct rt_forecast_launch *next = launch + 1; next < end; next++)

@@ -169,18 +169,21 @@ static void list_weights(struct run *run, size_t block)
 {
     const struct rt_graph *graph = run->forecast->graph;
     struct unit *unit = &run->unit;
-    double parameters = 0;
+    double parameters = 0, trained = 0;
     unit->weights_bytes = unit->gather_us = unit->sum_bytes = unit->sum_us = 0;
     if (run->gathering == GATHERS_NONE)
         return;
-    for (uint32_t n = 0; n < graph->blocks[block].node_count; n++)
-        parameters += graph->nodes[graph->blocks[block].node + n].parameters;
+    for (uint32_t n = graph->blocks[block].node;
+         n < graph->blocks[block].node + graph->blocks[block].node_count; n++) {
+        parameters += graph->nodes[n].parameters;
+        trained += rt_node_trained(&graph->nodes[n]);
+    }
     if (parameters == 0)
         return;
     unit->weights_bytes = rt_dtypes[rt_graph_weight_dtype(graph)].bytes * parameters;
     unit->gather_us =
         rt_collective_us(run->collectives, RT_OP_ALL_GATHER, RT_GROUP_SHARD, unit->weights_bytes);
-    unit->sum_bytes = gradient_bytes(run) * parameters;
+    unit->sum_bytes = gradient_bytes(run) * trained;
     unit->sum_us = run->gathering == GATHERS_EACH
                        ? rt_gradient_sum_us(run->collectives, RT_GROUP_DATA, true, unit->sum_bytes)
                        : 0;
@@ -355,7 +358,7 @@ static void add_gradient(struct run *run, const struct rt_node *node, double rea
     gradients->weights_bytes += rt_dtypes[rt_graph_weight_dtype(graph)].bytes * node->parameters;
     RT_GROW(gradients->gradient, gradients->count, 1, gradients->capacity);
     gradients->gradient[gradients->count++] =
-        (struct rt_gradient){ready_us, gradient_bytes(run) * node->parameters,
+        (struct rt_gradient){ready_us, gradient_bytes(run) * rt_node_trained(node),
                              rt_gradient_group(&run->forecast->options.parallel, node)};
 }
 
@@ -368,8 +371,8 @@ static void run_backward_unit(struct run *run, size_t block, int64_t repeat, dou
     for (uint32_t n = graph->blocks[block].node_count; n-- > 0;) {
         const struct rt_node *node = &graph->nodes[graph->blocks[block].node + n];
         run_node(run, graph->blocks[block].node + n, repeat);
-        run->piece->layers += node->parameters > 0;
-        if (node->parameters > 0)
+        run->piece->layers += rt_node_trained(node) > 0;
+        if (rt_node_trained(node) > 0)
             add_gradient(run, node, run->queue.gpu_us - began_us);
     }
     sum_unit(run);

@@ -87,6 +87,33 @@ static void build_loss(const struct rt_stack *stack, uint32_t x)
     rt_node_add_kernel(graph, RT_BACKWARD, backward, rows, vocab)->bytes = (fused ? 2 * width : 8) * scores;
 }
 
+/* Training predicts further tokens: each by a layer over what the one before put out beside the embeddings of
+ * the next tokens, with the embedding and the head of all (DeepSeek-V3, section 2.2). It is the last stage's.
+ */
+static void predict_further(const struct rt_stack *stack, uint32_t x)
+{
+    const struct rt_model *model = stack->model;
+    struct rt_graph *graph = stack->graph;
+    int64_t rows = stack->shape.rows, shared = rt_shared_rows(stack), h = model->hidden;
+    bool predicts = rt_graph_trains(graph) && rt_runtimes[graph->options.runtime].loss;
+    if (!predicts || model->layered.predicting <= 0 || model->embedding != h)
+        return;
+    rt_graph_add_block(graph, "predicting", RT_BLOCK_LAST, model->layered.predicting);
+    uint32_t tokens = rt_build_embedding(graph, "predicting.tokens", rows, stack->shape.vocab, h);
+    graph->nodes[tokens].parameters = 0;
+    tokens = rt_build_all_reduce(graph, "predicting.all_reduce", tokens, rows * h, true, false);
+    tokens = rt_build_norm(stack, "predicting.norm_tokens", tokens);
+    x = rt_build_norm(stack, "predicting.norm_states", x);
+    x = rt_build_join(graph, "predicting.join", tokens, x, shared, 2 * h);
+    x = rt_build_linear(graph, "predicting.project", x, shared, 2 * h, h, false);
+    x = rt_build_layer(stack, x, model->experts.count > 0);
+    x = rt_build_norm(stack, stack->row->norms.last, x);
+    x = rt_build_all_reduce(graph, "predicting.gradient_all_reduce", x, rows * h, false, true);
+    x = rt_build_linear(graph, "predicting.lm_head", x, rows, h, stack->shape.vocab, model->bias.head);
+    graph->nodes[x].parameters = 0;
+    build_loss(stack, x);
+}
+
 /* What follows the last layer of a decoder: transformers' ForSequenceClassification scores every token and
  * takes the last one's. */
 static void decoder_head(const struct rt_stack *stack, uint32_t x)
@@ -144,6 +171,7 @@ void rt_build_transformer(const struct rt_model *model, struct rt_graph *graph)
         if (kinds[i].first && row->beside_first != NULL)
             x = row->beside_first(&stack, in, x);
     }
+    predict_further(&stack, x);
     rt_graph_add_block(graph, "head", RT_BLOCK_LAST, 1);
     if (row->head != NULL)
         row->head(&stack, x);
