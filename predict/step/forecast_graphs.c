@@ -15,7 +15,6 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 static const int64_t FEW_KEYS = 1024;
 
@@ -331,6 +330,20 @@ int rt_forecast_graph(const struct rt_graph *graph, const struct rt_predictor *p
     return rt_forecast_graphs(&graph, 1, predictor, device, options, out);
 }
 
+/* Launches that are listed, each as it was timed where there may have been others between them. */
+static void take_times(struct rt_forecast *again, const struct rt_forecast *timed)
+{
+    size_t from = 0;
+    for (size_t i = 0; i < again->launch_count; i++) {
+        struct rt_forecast_launch *launch = &again->launches[i];
+        while (timed->launches[from].node != launch->node ||
+               timed->launches[from].kernel.call.phase != launch->kernel.call.phase ||
+               timed->launches[from].kernel.call.op != launch->kernel.call.op)
+            from++;
+        *launch = timed->launches[from++];
+    }
+}
+
 int rt_forecast_recut(const struct rt_forecast *timed, const struct rt_predictor *predictor,
                       const struct rt_forecast_options *options, struct rt_forecast *out)
 {
@@ -338,16 +351,13 @@ int rt_forecast_recut(const struct rt_forecast *timed, const struct rt_predictor
     struct rt_forecast again = {.graph = timed->graph,
                                 .device = timed->device,
                                 .options = *options,
-                                .launch_count = timed->launch_count,
                                 .error_correlation = timed->error_correlation};
     collectives_of(&again, predictor, &collectives);
     int status = check_parallel(again.graph, &options->parallel, &collectives);
     if (status != RT_OK)
         return status;
-    size_t launches = timed->launch_count * sizeof *again.launches,
-           nodes = (timed->graph->node_count + 1) * sizeof *again.node_launch;
-    again.launches = memcpy(rt_malloc(launches + 1), timed->launches, launches);
-    again.node_launch = memcpy(rt_malloc(nodes), timed->node_launch, nodes);
+    rt_forecast_list_launches(&again);
+    take_times(&again, timed);
     share_optimizer(&again,
                     optimizer_shares(&options->parallel) / optimizer_shares(&timed->options.parallel));
     sum_all(&again, predictor, &collectives);

@@ -21,7 +21,7 @@ int rt_forecast_graphs(const struct rt_graph *const *graphs, size_t count,
                        const struct rt_forecast_options *options, struct rt_forecast *out);
 /* The same graph in another step: other stages, data-parallel GPUs, shards and microbatches. Its kernels take what
  * they took in `timed`, whose device and graph are the new forecast's, too. `options` are those of `timed` but for
- * parallel, energy and times_only. RT_EUSAGE where the parallelism does not fit the graph. */
+ * parallel, energy and times_only; `timed` has several microbatches, so that all kernels are in it. RT_EUSAGE where the parallelism does not fit the graph. */
 int rt_forecast_recut(const struct rt_forecast *timed, const struct rt_predictor *predictor,
                       const struct rt_forecast_options *options, struct rt_forecast *out);
 /* The step's time, us, with another host: kernels take what they took. `options` are the forecast's but for

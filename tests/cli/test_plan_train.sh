@@ -28,7 +28,7 @@ assert len(rows) == report["candidates"] == sum(r["candidates"] for r in report[
 assert sum(r["outcome"] in ("memory", "slower", "best") for r in rows) == report["forecast"] < len(rows)
 tokens = report["batch"] * report["sequence"]
 for r in rows:
-    assert int(r["dp"]) * int(r["tp"]) * int(r["pp"]) == int(r["gpus"]), r
+    assert int(r["dp"]) * int(r["tp"]) * int(r["pp"]) * int(r["cp"]) == int(r["gpus"]), r
     if r["outcome"] != "cut":
         assert int(r["dp"]) * int(r["micro_batch"]) * int(r["microbatches"]) == 64, r
     if r["step_ms"]:  # no forecast beats its bound
@@ -117,7 +117,7 @@ holds "and says so" "none keeps to the budget" stdout
 # --- what is refused ---
 refuses "no batch" 2 "--batch N" "$ROOFTILE" plan --train --model small.json --gpu H100
 refuses "a degree that divides nothing" 2 "--tp 3: divides none" plan --gpus 8 --tp 3
-refuses "and heads" 2 "does not divide the 16 heads" plan --gpus 12 --tp 3
+refuses "and heads" 2 "does not divide the 16 heads" plan --gpus 12 --tp 3 --seq 3072
 refuses "micro batches" 2 "--micro-batch 3: on no number" plan --gpus 8 --micro-batch 3
 refuses "a batch that cannot be shared out" 2 "--batch 64: cannot be divided by 7" plan --gpus 7 --dp 7
 refuses "a shard of another runtime" 2 "--runtime megatron has no such thing" plan --gpus 8 --shard parameters

@@ -3,6 +3,7 @@
 #include "base/hash_set.h"
 #include "base/status.h"
 #include "base/text.h"
+#include "models/networks/architectures/parts.h"
 #include "predict/search/train/plan.h"
 #include "predict/step/collectives.h"
 
@@ -105,12 +106,14 @@ static void list_data(const struct cutting *c, struct values *out)
     add_value(out, left(c, RT_AXIS_DP));
 }
 
-/* Experts are shared out over data- and context-parallel GPUs (Megatron-LM, DeepSpeed-MoE). */
+/* Experts are shared out over the GPUs that have copies of a layer or cuts of it (models/networks/cuts.c). */
 static void list_expert(const struct cutting *c, struct values *out)
 {
-    int64_t experts = model_of(c)->experts.count, gpus = c->value[RT_AXIS_DP] * c->value[RT_AXIS_CP];
+    bool shares = rt_runtimes[c->plan->trainer->runtime].grouped_experts;
+    int64_t experts = model_of(c)->experts.count,
+            gpus = c->value[RT_AXIS_DP] * c->value[RT_AXIS_CP] * c->value[RT_AXIS_TP];
     add_value(out, 1);
-    for (int64_t d = 2; c->plan->trainer->expert && d <= experts && d <= gpus; d++)
+    for (int64_t d = 2; shares && d <= experts && d <= gpus; d++)
         if (experts % d == 0 && gpus % d == 0)
             add_value(out, d);
 }
@@ -218,6 +221,13 @@ static void extend(struct cutting *c, enum rt_training_axis axis)
     }
 }
 
+/* Sequence parallel is of models of one stack of layers (models/networks/cuts.c). */
+static bool is_stack(const struct rt_training_plan *plan)
+{
+    const struct rt_model *model = &plan->request->source->model;
+    return model->architecture != NULL && model->architecture->build == rt_build_transformer;
+}
+
 struct rt_step rt_training_step(const struct rt_training_plan *plan, const struct rt_training_candidate *c)
 {
     struct rt_step step = plan->request->step;
@@ -233,7 +243,8 @@ struct rt_step rt_training_step(const struct rt_training_plan *plan, const struc
     parallel->expert = c->value[RT_AXIS_EP];
     parallel->shard = (enum rt_shard_kind)c->value[RT_AXIS_SHARD];
     parallel->microbatches = c->microbatches;
-    parallel->sequence = plan->trainer->sequence && parallel->tensor > 1;
+    parallel->sequence = plan->trainer->sequence && parallel->tensor > 1 && is_stack(plan);
+    parallel->tensor_overlap = parallel->sequence && (plan->trainer->overlap || step.parallel.tensor_overlap);
     return step;
 }
 

@@ -14,29 +14,36 @@ enum {
     PARAMETERS = 1u << RT_SHARD_PARAMETERS,
     KEEPS = 1u << RT_RECOMPUTE_NONE,
     LAYERS = 1u << RT_RECOMPUTE_LAYERS,
+    SELECTIVE = 1u << RT_RECOMPUTE_SELECTIVE,
 };
 
 static const struct rt_trainer trainers[] = {
     {.runtime = RT_RUNTIME_MEGATRON,
      .shards = NOTHING | OPTIMIZER,
-     .recomputes = KEEPS | LAYERS,
+     .recomputes = KEEPS | LAYERS | SELECTIVE,
      .tensor = true,
-     .pipeline = true},
+     .context = true,
+     .pipeline = true,
+     .sequence = true},
     {.runtime = RT_RUNTIME_MEGATRON_OLD,
      .shards = NOTHING | OPTIMIZER,
-     .recomputes = KEEPS | LAYERS,
+     .recomputes = KEEPS | LAYERS | SELECTIVE,
      .tensor = true,
      .pipeline = true},
     {.runtime = RT_RUNTIME_TORCHTITAN,
      .shards = PARAMETERS | NOTHING,
-     .recomputes = KEEPS | LAYERS,
+     .recomputes = KEEPS | LAYERS | SELECTIVE,
      .tensor = true,
-     .pipeline = true},
+     .context = true,
+     .pipeline = true,
+     .sequence = true},
     {.runtime = RT_RUNTIME_NANOTRON,
      .shards = NOTHING | OPTIMIZER,
      .recomputes = KEEPS | LAYERS,
      .tensor = true,
-     .pipeline = true},
+     .pipeline = true,
+     .sequence = true,
+     .overlap = true},
     {.runtime = RT_RUNTIME_FSDP, .shards = NOTHING | GRADIENTS | PARAMETERS, .recomputes = KEEPS | LAYERS},
     {.runtime = RT_RUNTIME_DEEPSPEED,
      .shards = NOTHING | OPTIMIZER | GRADIENTS | PARAMETERS,
@@ -60,6 +67,7 @@ struct launched {
     const struct rt_training_request *request;
     const struct rt_training_cell *cell;
     const struct rt_training_candidate *c;
+    struct rt_step step; /* of it */
     int64_t layers, node;
 };
 
@@ -125,8 +133,8 @@ static void add_megatron(const struct launched *l, struct rt_text *out)
         ADD(out, "--expert-model-parallel-size %" PRId64, of(l, RT_AXIS_EP));
     ADD(out, "--micro-batch-size %" PRId64 " --global-batch-size %" PRId64 " --seq-length %" PRId64,
         of(l, RT_AXIS_MICRO_BATCH), l->cell->batch, l->request->step.sequence);
-    if (rt_trainer_of((enum rt_runtime_id)l->request->step.runtime)->sequence && of(l, RT_AXIS_TP) > 1)
-        ADD(out, "--sequence-parallel");
+    if (l->step.parallel.sequence)
+        ADD(out, "--sequence-parallel%s", l->step.parallel.tensor_overlap ? " --tp-comm-overlap" : "");
     if (of(l, RT_AXIS_SHARD) == RT_SHARD_OPTIMIZER)
         ADD(out, "--use-distributed-optimizer");
     if (of(l, RT_AXIS_DP) > 1 && !l->request->step.parallel.no_overlap)
@@ -180,6 +188,9 @@ static void add_nanotron(const struct launched *l, struct rt_text *out)
                 of(l, RT_AXIS_DP), of(l, RT_AXIS_TP), of(l, RT_AXIS_PP));
     if (of(l, RT_AXIS_EP) > 1)
         rt_text_add(out, "  expert_parallel_size: %" PRId64 "\n", of(l, RT_AXIS_EP));
+    rt_text_add(out, "  tp_mode: %s\n  tp_linear_async_communication: %s\n",
+                l->step.parallel.sequence ? "REDUCE_SCATTER" : "ALL_REDUCE",
+                l->step.parallel.tensor_overlap ? "true" : "false");
     if (recomputes(l, RT_RECOMPUTE_LAYERS))
         rt_text_add(out, "  recompute_layer: true\n");
     rt_text_add(out,
@@ -232,6 +243,7 @@ char *rt_training_launch(const struct rt_training_plan *plan, const struct rt_tr
     struct launched l = {.request = plan->request,
                          .cell = &plan->cell[c->cell],
                          .c = c,
+                         .step = rt_training_step(plan, c),
                          .layers = plan->request->source->model.layers,
                          .node = rt_training_node_gpus(plan, &plan->cell[c->cell])};
     struct rt_text out = {0};
@@ -256,6 +268,7 @@ char *rt_training_predict_line(const struct rt_training_plan *plan, const struct
                    {"vp", RT_AXIS_VP}, {"cp", RT_AXIS_CP}, {"ep", RT_AXIS_EP}};
     const struct rt_training_request *request = plan->request;
     const struct rt_training_cell *cell = &plan->cell[c->cell];
+    struct rt_step step = rt_training_step(plan, c);
     struct rt_text out = {0};
     rt_text_add(&out, "rooftile predict --mode training --runtime %s --dtype %s",
                 rt_runtimes[plan->trainer->runtime].name, rt_dtypes[request->step.dtype].name);
@@ -267,6 +280,8 @@ char *rt_training_predict_line(const struct rt_training_plan *plan, const struct
             rt_text_add(&out, " --%s %d", degrees[d].option, c->value[degrees[d].axis]);
     if (c->microbatches > 1)
         rt_text_add(&out, " --microbatches %d", c->microbatches);
+    if (step.parallel.sequence)
+        rt_text_add(&out, " --sp%s", step.parallel.tensor_overlap ? " --tp-overlap" : "");
     if (c->value[RT_AXIS_SHARD] != RT_SHARD_NONE)
         add_word(&out, "shard", rt_shard_kinds[c->value[RT_AXIS_SHARD]]);
     if (c->value[RT_AXIS_RECOMPUTE] != RT_RECOMPUTE_NONE)

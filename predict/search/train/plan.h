@@ -20,7 +20,8 @@
  * the roofline, so this is above what FLOPs at the device's peak take.
  *
  * The bound on the memory: weights, gradients and the optimizer's state are all there when the backward pass
- * ends; and the first stage holds the activations of as many microbatches as are in flight.
+ * ends, and one of the stages has no less of them than the mean; and the first stage holds the activations of
+ * its layers of as many microbatches as are in flight.
  */
 #ifndef ROOFTILE_PREDICT_SEARCH_TRAIN_PLAN_H
 #define ROOFTILE_PREDICT_SEARCH_TRAIN_PLAN_H
@@ -83,10 +84,11 @@ struct rt_training_request {
 /* A program that trains: what of the axes it knows, and how it is told (launch.c). */
 struct rt_trainer {
     enum rt_runtime_id runtime;
-    unsigned shards;     /* 1 << enum rt_shard_kind */
-    unsigned recomputes; /* 1 << enum rt_recompute */
-    bool tensor, context, pipeline, interleaved, expert;
+    unsigned shards;                             /* 1 << enum rt_shard_kind */
+    unsigned recomputes;                         /* 1 << enum rt_recompute */
+    bool tensor, context, pipeline, interleaved; /* what shares out experts: rt_runtimes */
     bool sequence; /* norms are shared out by tokens wherever there are tensor-parallel GPUs */
+    bool overlap;  /* whose gathers and scatters run beside products */
 };
 /* NULL: no row of this runtime. */
 const struct rt_trainer *rt_trainer_of(enum rt_runtime_id runtime);
@@ -118,6 +120,11 @@ struct rt_training_candidate {
     double exposed, bubble; /* shares of the time: communication that nothing hides, stages that wait */
 };
 
+/* Bytes of one GPU that runs all stages and shares nothing out; saved: activations of one microbatch. */
+struct rt_training_bytes {
+    double weights, gradients, optimizer, saved;
+};
+
 /* What one GPU runs in one pass, and what bounds follow from. */
 struct rt_training_shape {
     uint32_t gpu;
@@ -128,9 +135,8 @@ struct rt_training_shape {
     double all_us, last_us; /* of a pass forward and back: of all kernels; of the last stage of one
                                layer */
     double least_layer_us;  /* of the layer that takes least */
-    double weight_bytes, gradient_bytes, optimizer_bytes,
-        saved_bytes;                            /* saved: activations of one microbatch */
-    double pass_joules, idle_watts, most_watts; /* of one GPU, of that pass; NaN: unknown */
+    struct rt_training_bytes bytes, layer_bytes; /* layer_bytes: of the layers alone */
+    double pass_joules, idle_watts, most_watts;  /* of one GPU, of that pass; NaN: unknown */
     int64_t layers;
 };
 

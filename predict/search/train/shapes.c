@@ -16,18 +16,23 @@ static const double ENERGY_SLACK = 0.05;
 
 /* --- building --- */
 
-static void set_memory(struct rt_training_shape *shape)
+/* Adapters alone have gradients, where there are some. */
+static void count_bytes(const struct rt_graph *graph, bool layers, struct rt_training_bytes *out)
 {
-    const struct rt_graph *graph = &shape->prediction.graph;
+    struct rt_memory_options options = RT_MEMORY_DEFAULTS;
     struct rt_graph_memory memory;
-    struct rt_graph_totals totals;
-    rt_graph_memory(graph, NULL, &memory);
-    rt_graph_totals(graph, &totals);
-    bool adapters = shape->prediction.settled.step.lora > 0; /* which alone have gradients */
-    shape->weight_bytes = memory.weights;
-    shape->gradient_bytes = adapters ? 0 : totals.parameters * rt_dtypes[graph->options.dtype].bytes;
-    shape->optimizer_bytes = memory.optimizer;
-    shape->saved_bytes = memory.saved;
+    struct rt_weight_bytes each;
+    options.without_first = options.without_last = layers;
+    rt_graph_memory(graph, &options, &memory);
+    rt_graph_weight_bytes(graph, &each);
+    *out = (struct rt_training_bytes){
+        .weights = memory.weights, .optimizer = memory.optimizer, .saved = memory.saved};
+    for (size_t n = 0; n < graph->node_count; n++) {
+        const struct rt_node *node = &graph->nodes[n];
+        if (!layers || graph->blocks[node->block].role == RT_BLOCK_LAYER)
+            out->gradients +=
+                each.gradient * (node->parameters - node->frozen) * (double)rt_graph_repeat(graph, node);
+    }
 }
 
 int rt_training_shape_build(const struct rt_training_plan *plan, struct rt_training_shape *shape)
@@ -46,7 +51,8 @@ int rt_training_shape_build(const struct rt_training_plan *plan, struct rt_train
     for (size_t b = 0; b < shape->prediction.graph.block_count; b++)
         if (shape->prediction.graph.blocks[b].role == RT_BLOCK_LAYER)
             shape->layers += shape->prediction.graph.blocks[b].repeat;
-    set_memory(shape);
+    count_bytes(&shape->prediction.graph, false, &shape->bytes);
+    count_bytes(&shape->prediction.graph, true, &shape->layer_bytes);
     return RT_OK;
 }
 
@@ -107,7 +113,8 @@ int rt_training_shape_time(const struct rt_training_plan *plan, struct rt_networ
 {
     struct rt_prediction *prediction = &shape->prediction;
     struct rt_forecast_options options = rt_prediction_how(prediction);
-    options.parallel.pipeline = options.parallel.microbatches = 1;
+    options.parallel.pipeline = 1;
+    options.parallel.microbatches = 2; /* with the kernels that add up gradients */
     options.parallel.chunks = 0;
     options.parallel.shard = RT_SHARD_NONE;
     options.level = 0;
@@ -161,30 +168,30 @@ double rt_training_least_joules(const struct rt_training_plan *plan, const struc
 
 static double shared(double bytes, const struct rt_training_candidate *c, enum rt_shard_kind from)
 {
-    return c->value[RT_AXIS_SHARD] >= (int32_t)from ? bytes / (double)c->value[RT_AXIS_DP] : bytes;
+    return c->value[RT_AXIS_SHARD] >= (int32_t)from
+               ? bytes / ((double)c->value[RT_AXIS_DP] * (double)c->value[RT_AXIS_CP])
+               : bytes;
 }
 
-/* Of the mean stage: the one that needs most has no less. */
 double rt_training_state_bytes(const struct rt_training_plan *plan, const struct rt_training_candidate *c)
 {
-    const struct rt_training_shape *shape = shape_of(plan, c);
-    return (shared(shape->weight_bytes, c, RT_SHARD_PARAMETERS) +
-            shared(shape->gradient_bytes, c, RT_SHARD_GRADIENTS) +
-            shared(shape->optimizer_bytes, c, RT_SHARD_OPTIMIZER)) /
+    const struct rt_training_bytes *all = &shape_of(plan, c)->bytes;
+    return (shared(all->weights, c, RT_SHARD_PARAMETERS) + shared(all->gradients, c, RT_SHARD_GRADIENTS) +
+            shared(all->optimizer, c, RT_SHARD_OPTIMIZER)) /
            (double)c->value[RT_AXIS_PP];
 }
 
 /* Before the backward pass there may be no gradients yet. */
 double rt_training_saved_bytes(const struct rt_training_plan *plan, const struct rt_training_candidate *c)
 {
-    const struct rt_training_shape *shape = shape_of(plan, c);
     int64_t stages = c->value[RT_AXIS_PP];
+    const struct rt_training_bytes *of =
+        stages > 1 ? &shape_of(plan, c)->layer_bytes : &shape_of(plan, c)->bytes;
     double in_flight =
         rt_pipeline_in_flight(stages, c->value[RT_AXIS_VP], c->microbatches,
                               plan->request->step.parallel.schedule);
-    return (shared(shape->weight_bytes, c, RT_SHARD_PARAMETERS) +
-            shared(shape->optimizer_bytes, c, RT_SHARD_OPTIMIZER) +
-            shape->saved_bytes * (stages > 1 ? in_flight : 1)) /
+    return (shared(of->weights, c, RT_SHARD_PARAMETERS) + shared(of->optimizer, c, RT_SHARD_OPTIMIZER) +
+            of->saved * (stages > 1 ? in_flight : 1)) /
            (double)stages;
 }
 

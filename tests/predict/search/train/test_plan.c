@@ -8,20 +8,32 @@
 #include <math.h>
 
 static struct rt_predictor pretrained;
-static struct rt_model_source small;
+static struct rt_model_source small, experts;
+
+static const struct rt_model_source *source_of(struct rt_model_source *source, const char *name,
+                                               const char *config)
+{
+    if (source->spec == NULL)
+        RT_ASSERT_OK(rt_model_source_find(rt_strdup(rt_test_write(name, config)), source));
+    return source;
+}
 
 static const struct rt_model_source *small_llama(void)
 {
-    static const char config[] =
+    return source_of(
+        &small, "llama.json",
         "{\"model_type\": \"llama\", \"hidden_size\": 1024, \"num_hidden_layers\": 8, "
         "\"num_attention_heads\": 8, \"num_key_value_heads\": 4, \"intermediate_size\": 4096, "
-        "\"vocab_size\": 32000, \"max_position_embeddings\": 8192, \"torch_dtype\": \"bfloat16\"}";
-    static char path[512];
-    if (path[0] == '\0') {
-        snprintf(path, sizeof path, "%s", rt_test_write("llama.json", config));
-        RT_ASSERT_OK(rt_model_source_find(path, &small));
-    }
-    return &small;
+        "\"vocab_size\": 32000, \"max_position_embeddings\": 8192, \"torch_dtype\": \"bfloat16\"}");
+}
+
+static const struct rt_model_source *small_experts(void)
+{
+    return source_of(&experts, "mixtral.json",
+                     "{\"model_type\": \"mixtral\", \"hidden_size\": 1024, \"num_hidden_layers\": 4, "
+                     "\"num_attention_heads\": 8, \"num_key_value_heads\": 4, \"intermediate_size\": 2048, "
+                     "\"num_local_experts\": 8, \"num_experts_per_tok\": 2, \"vocab_size\": 32000, "
+                     "\"max_position_embeddings\": 8192, \"torch_dtype\": \"bfloat16\"}");
 }
 
 /* On GPUs with so little memory that some cuts do not fit. */
@@ -77,6 +89,8 @@ static void test_bounds_change_no_answer(void)
         struct rt_training_plan pruned, all;
         ask("H100,memory_gib=14", &request);
         request.step.runtime = (int)runtimes[r];
+        if (r % 2 == 1)
+            request.source = small_experts();
         make(&request, &pruned);
         request.exhaustive = true;
         make(&request, &all);
@@ -89,11 +103,12 @@ static void test_bounds_change_no_answer(void)
     CU_ASSERT(forecasts[0] < forecasts[1]);
 }
 
-static void test_nothing_beats_its_bound(void)
+static void check_bounds(const struct rt_model_source *source)
 {
     struct rt_training_request request;
     struct rt_training_plan plan;
     ask("H100,memory_gib=14", &request);
+    request.source = source;
     request.exhaustive = true;
     make(&request, &plan);
     size_t misfits = 0, found = 0;
@@ -116,12 +131,22 @@ static void test_nothing_beats_its_bound(void)
     rt_training_plan_release(&plan);
 }
 
-static void test_as_predict(void)
+static void test_nothing_beats_its_bound(void)
+{
+    check_bounds(small_llama());
+    check_bounds(small_experts());
+}
+
+static void check_as_predict(const struct rt_model_source *source, enum rt_runtime_id runtime)
 {
     struct rt_training_request request;
     struct rt_training_plan plan;
     struct rt_random random;
     ask("H100", &request);
+    request.source = source;
+    request.step.runtime = (int)runtime;
+    request.step.parallel.cluster.node_gpus = 4;
+    request.exhaustive = true;
     make(&request, &plan);
     rt_random_seed(&random, 7, 0);
     for (int trial = 0; trial < 40; trial++) {
@@ -149,6 +174,14 @@ static void test_as_predict(void)
         rt_prediction_release(&prediction);
     }
     rt_training_plan_release(&plan);
+}
+
+static void test_as_predict(void)
+{
+    check_as_predict(small_llama(), RT_RUNTIME_MEGATRON);
+    check_as_predict(small_experts(), RT_RUNTIME_MEGATRON);
+    check_as_predict(small_llama(), RT_RUNTIME_FSDP);
+    check_as_predict(small_llama(), RT_RUNTIME_NANOTRON);
 }
 
 static void test_threads(void)
