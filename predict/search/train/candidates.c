@@ -92,12 +92,13 @@ static void list_pipeline(const struct cutting *c, struct values *out)
     add_divisors(out, left(c, RT_AXIS_PP), c->plan->trainer->pipeline ? model_of(c)->layers : 1);
 }
 
+/* Chunks are even, or would be if embedding and head were a layer each (rt_piece_repeats). */
 static void list_chunks(const struct cutting *c, struct values *out)
 {
     int64_t layers = model_of(c)->layers, stages = c->value[RT_AXIS_PP];
     add_value(out, 1);
     for (int64_t v = 2; c->plan->trainer->interleaved && stages > 1 && v * stages <= layers; v++)
-        if (layers % (v * stages) == 0)
+        if (layers % (v * stages) == 0 || (layers + 2) % (v * stages) == 0)
             add_value(out, v);
 }
 

@@ -122,6 +122,9 @@ static const struct rt_option options[] = {
      "checkpoint's)"},
     {"optimizer", 0, "NAME", RT_CHOICE(struct arguments, training.step.optimizer, rt_optimizers),
      "Its step: none, sgd, adamw or momentum (default: adamw)"},
+    {"schedule", 0, "NAME",
+     RT_CHOICE(struct arguments, training.step.parallel.schedule, rt_pipeline_schedules),
+     "Of pipelines: 1f1b, gpipe or zero-bubble (default: 1f1b)"},
     {"attention", 0, "LIBRARY", RT_CHOICE(struct arguments, training.step.attention, rt_attention_libraries),
      "Whose kernels attention runs, as in `predict` (default: own, the runtime's)"},
     {"tp-overlap", 0, NULL, RT_FLAG(struct arguments, training.step.parallel.tensor_overlap),
@@ -132,6 +135,7 @@ static const struct rt_option options[] = {
     RT_HEADING("Training: what is tried (default: all that can be):"),
     {"tp", 0, "N,...", DEGREE(RT_AXIS_TP), "Tensor-parallel degrees (default: those within a server)"},
     {"pp", 0, "N,...", DEGREE(RT_AXIS_PP), "Pipeline stages"},
+    {"vp", 0, "N,...", DEGREE(RT_AXIS_VP), "Chunks of layers on each stage, interleaved"},
     {"dp", 0, "N,...", DEGREE(RT_AXIS_DP), "Data-parallel degrees"},
     {"cp", 0, "N,...", DEGREE(RT_AXIS_CP),
      "Context-parallel GPUs, which share out the tokens of a sequence (default: 1,2,4,... with 1024 tokens "
@@ -197,12 +201,13 @@ static int check_half(const struct rt_command_line *line)
         "isl",   "osl",      "ttft",   "tpot",         "percentile", "rate", "quantisation",
         "users", "kv-cache", "server", "transfer-gbs", "requests",   "seed", "no-disaggregation",
         NULL};
-    static const char *const training[] = {"batch",     "seq",         "tokens",  "max-hours",
-                                           "max-money", "max-joules",  "runtime", "dtype",
-                                           "optimizer", "host",        "tp",      "pp",
-                                           "dp",        "micro-batch", "shard",   "recompute",
-                                           "node-gpus", "node-gbs",    "network", "oversubscription",
-                                           "trace",     NULL};
+    static const char *const training[] = {"batch",     "seq",         "tokens",     "max-hours",
+                                           "max-money", "max-joules",  "runtime",    "dtype",
+                                           "optimizer", "host",        "tp",         "pp",
+                                           "dp",        "micro-batch", "shard",      "recompute",
+                                           "node-gpus", "node-gbs",    "network",    "oversubscription",
+                                           "trace",     "vp",          "cp",         "ep",
+                                           "schedule",  "attention",   "tp-overlap", NULL};
     const struct arguments *arguments = line->options;
     const char *given = rt_given_of(line, arguments->train ? serving : training);
     if (given != NULL)

@@ -2,6 +2,7 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "predict/search/train/plan.h"
+#include "predict/step/passes.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -24,18 +25,21 @@ static const struct rt_trainer trainers[] = {
      .tensor = true,
      .context = true,
      .pipeline = true,
+     .interleaved = true,
      .sequence = true},
     {.runtime = RT_RUNTIME_MEGATRON_OLD,
      .shards = NOTHING | OPTIMIZER,
      .recomputes = KEEPS | LAYERS | SELECTIVE,
      .tensor = true,
-     .pipeline = true},
+     .pipeline = true,
+     .interleaved = true},
     {.runtime = RT_RUNTIME_TORCHTITAN,
      .shards = PARAMETERS | NOTHING,
      .recomputes = KEEPS | LAYERS | SELECTIVE,
      .tensor = true,
      .context = true,
      .pipeline = true,
+     .interleaved = true,
      .sequence = true},
     {.runtime = RT_RUNTIME_NANOTRON,
      .shards = NOTHING | OPTIMIZER,
@@ -68,6 +72,7 @@ struct launched {
     const struct rt_training_cell *cell;
     const struct rt_training_candidate *c;
     struct rt_step step; /* of it */
+    const struct rt_graph *graph;
     int64_t layers, node;
 };
 
@@ -100,33 +105,52 @@ static void add_torchrun(const struct launched *l, const char *script, struct rt
         (l->cell->gpus + l->node - 1) / l->node, l->cell->gpus < l->node ? l->cell->gpus : l->node, script);
 }
 
-/* Stages of unequal numbers of layers, as rooftile shares them out (l x stages / layers): embedding E,
- * decoder layers t, loss L (--pipeline-model-parallel-layout). */
+/* Layers of a piece (rt_piece_repeats). */
+static int64_t layers_of(const struct launched *l, int64_t piece, int64_t pieces)
+{
+    int64_t layers = 0;
+    for (size_t b = 0; b < l->graph->block_count; b++)
+        if (l->graph->blocks[b].role == RT_BLOCK_LAYER)
+            layers += rt_piece_repeats(l->graph, b, piece, pieces);
+    return layers;
+}
+
+/* Pieces of unequal numbers of layers: embedding E, decoder layers t, loss L
+ * (--pipeline-model-parallel-layout). */
 static void add_layout(const struct launched *l, struct rt_text *out)
 {
     struct rt_text layout = {0};
-    int64_t stages = of(l, RT_AXIS_PP);
-    for (int64_t s = 0; s < stages; s++) {
-        int64_t from = (s * l->layers + stages - 1) / stages,
-                to = ((s + 1) * l->layers + stages - 1) / stages;
-        rt_text_item(&layout, "|", "%st*%" PRId64 "%s", s == 0 ? "E" : "", to - from,
-                     s == stages - 1 ? "L" : "");
-    }
+    int64_t pieces = of(l, RT_AXIS_PP) * of(l, RT_AXIS_VP);
+    for (int64_t k = 0; k < pieces; k++)
+        rt_text_item(&layout, "|", "%st*%" PRId64 "%s", k == 0 ? "E" : "", layers_of(l, k, pieces),
+                     k == pieces - 1 ? "L" : "");
     ADD(out, "--pipeline-model-parallel-layout \"%s\"", layout.text);
     rt_text_release(&layout);
+}
+
+/* Embedding and loss count as layers where that makes pieces even. */
+static void add_pieces(const struct launched *l, struct rt_text *out)
+{
+    int64_t stages = of(l, RT_AXIS_PP), pieces = stages * of(l, RT_AXIS_VP), layers = l->layers;
+    if (layers % pieces != 0 && (layers + 2) % pieces != 0) {
+        add_layout(l, out);
+        return;
+    }
+    if (layers % pieces != 0) {
+        ADD(out, "--account-for-embedding-in-pipeline-split --account-for-loss-in-pipeline-split");
+        layers += 2;
+    }
+    if (pieces > stages)
+        ADD(out, "--num-layers-per-virtual-pipeline-stage %" PRId64, layers / pieces);
 }
 
 /* Megatron-LM, megatron/training/arguments.py. */
 static void add_megatron(const struct launched *l, struct rt_text *out)
 {
-    int64_t stages = of(l, RT_AXIS_PP), chunks = of(l, RT_AXIS_VP);
     add_torchrun(l, "pretrain_gpt.py", out);
     ADD(out, "--tensor-model-parallel-size %" PRId64 " --pipeline-model-parallel-size %" PRId64,
-        of(l, RT_AXIS_TP), stages);
-    if (l->layers % (stages * chunks) != 0)
-        add_layout(l, out);
-    else if (chunks > 1)
-        ADD(out, "--num-layers-per-virtual-pipeline-stage %" PRId64, l->layers / (stages * chunks));
+        of(l, RT_AXIS_TP), of(l, RT_AXIS_PP));
+    add_pieces(l, out);
     if (of(l, RT_AXIS_CP) > 1)
         ADD(out, "--context-parallel-size %" PRId64, of(l, RT_AXIS_CP));
     if (of(l, RT_AXIS_EP) > 1)
@@ -244,6 +268,7 @@ char *rt_training_launch(const struct rt_training_plan *plan, const struct rt_tr
                          .cell = &plan->cell[c->cell],
                          .c = c,
                          .step = rt_training_step(plan, c),
+                         .graph = &plan->shape[c->shape].prediction.graph,
                          .layers = plan->request->source->model.layers,
                          .node = rt_training_node_gpus(plan, &plan->cell[c->cell])};
     struct rt_text out = {0};
@@ -280,6 +305,8 @@ char *rt_training_predict_line(const struct rt_training_plan *plan, const struct
             rt_text_add(&out, " --%s %d", degrees[d].option, c->value[degrees[d].axis]);
     if (c->microbatches > 1)
         rt_text_add(&out, " --microbatches %d", c->microbatches);
+    if (step.parallel.schedule != RT_PIPELINE_1F1B)
+        add_word(&out, "schedule", rt_pipeline_schedules[step.parallel.schedule]);
     if (step.parallel.sequence)
         rt_text_add(&out, " --sp%s", step.parallel.tensor_overlap ? " --tp-overlap" : "");
     if (c->value[RT_AXIS_SHARD] != RT_SHARD_NONE)

@@ -11,6 +11,7 @@ void rt_training_plan_release(struct rt_training_plan *plan)
     for (size_t s = 0; s < plan->shape_count; s++) {
         rt_prediction_release(&plan->shape[s].prediction);
         free(plan->shape[s].refused);
+        free(plan->shape[s].block_us);
     }
     free(plan->shape);
     free(plan->candidate);

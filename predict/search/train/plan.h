@@ -8,16 +8,17 @@
  * again (rt_settled_step.graph), and from nothing else, so its kernels are forecast once and serve all
  * pipeline and data-parallel degrees, shards and numbers of microbatches.
  *
- * The bound on a step's time (shapes.c). A stage's kernels follow one another, so a stage of a pipeline is
- * busy for every microbatch, and the last one begins when the first microbatch has passed the others and ends
- * before its gradients have passed back: with t the time of all stages for one microbatch, t_last of the last
- * one, m microbatches and v pieces of a stage
+ * The bound on a step's time (shapes.c). Kernels of a stage follow one another. The last stage begins when
+ * the first micro batch has passed the first chunks of the others, and its last gradients pass back through
+ * them. With t(k) the time of the k-th of p v pieces of the layers (p stages of v chunks) for one micro
+ * batch, forward and back, and m micro batches
  *
- *     step >= m t_last + (t - t_last) / v,        step >= m t / stages
+ *     step >= m (t(p) + t(2p) + ... + t(v p)) + t(1) + ... + t(p - 1),      step >= m (t(1) + ... + t(p v)) / p
  *
- * (Narayanan et al., SC 2021, section 2.2: the bubble of p even stages is (p - 1) / (v m) of the work.) What
- * a candidate communicates beside its graph, the host and the optimizer only add. Kernels' forecasts keep to
- * the roofline, so this is above what FLOPs at the device's peak take.
+ * (Narayanan et al., SC 2021, section 2.2: the bubble of p even stages is (p - 1) / (v m) of the work.) Of
+ * zero-bubble schedules only the second one holds. What a candidate communicates beside its graph, the host
+ * and the optimizer only add. Kernels' forecasts keep to the roofline, so this is above what FLOPs at the
+ * device's peak take.
  *
  * The bound on the memory: weights, gradients and the optimizer's state are all there when the backward pass
  * ends, and one of the stages has no less of them than the mean; and the first stage holds the activations of
@@ -131,13 +132,10 @@ struct rt_training_shape {
     struct rt_prediction prediction; /* of its first candidate's step: graph, host, device */
     size_t first;                    /* candidate that has it */
     bool timed;
-    char *refused;          /* why there is no graph; NULL: there is one */
-    double all_us, last_us; /* of a pass forward and back: of all kernels; of the last stage of one
-                               layer */
-    double least_layer_us;  /* of the layer that takes least */
+    char *refused;            /* why there is no graph; NULL: there is one */
+    double *block_us, all_us; /* (blocks): one repetition, forward and back; of a pass through all of them */
     struct rt_training_bytes bytes, layer_bytes; /* layer_bytes: of the layers alone */
     double pass_joules, idle_watts, most_watts;  /* of one GPU, of that pass; NaN: unknown */
-    int64_t layers;
 };
 
 struct rt_training_cell {

@@ -5,6 +5,7 @@
 #include "predict/step/energy.h"
 #include "predict/step/forecast_graphs.h"
 #include "predict/step/memory.h"
+#include "predict/step/passes.h"
 #include "predict/step/overlap.h"
 #include "predict/step/pipeline.h"
 
@@ -48,9 +49,6 @@ int rt_training_shape_build(const struct rt_training_plan *plan, struct rt_train
     if (status != RT_OK)
         return status;
     shape->prediction.predictor = request->predictor;
-    for (size_t b = 0; b < shape->prediction.graph.block_count; b++)
-        if (shape->prediction.graph.blocks[b].role == RT_BLOCK_LAYER)
-            shape->layers += shape->prediction.graph.blocks[b].repeat;
     count_bytes(&shape->prediction.graph, false, &shape->bytes);
     count_bytes(&shape->prediction.graph, true, &shape->layer_bytes);
     return RT_OK;
@@ -76,16 +74,11 @@ static double block_us(const struct rt_forecast *forecast, size_t block)
 
 static void set_times(struct rt_training_shape *shape)
 {
-    const struct rt_forecast *forecast = &shape->prediction.forecast;
-    const struct rt_graph *graph = forecast->graph;
-    shape->least_layer_us = INFINITY;
+    const struct rt_graph *graph = &shape->prediction.graph;
+    shape->block_us = rt_malloc((graph->block_count + 1) * sizeof *shape->block_us);
     for (size_t b = 0; b < graph->block_count; b++) {
-        double us = block_us(forecast, b);
-        shape->all_us += us * (double)graph->blocks[b].repeat;
-        if (graph->blocks[b].role == RT_BLOCK_LAYER)
-            shape->least_layer_us = fmin(shape->least_layer_us, us);
-        if (graph->blocks[b].role == RT_BLOCK_LAST)
-            shape->last_us += us * (double)graph->blocks[b].repeat;
+        shape->block_us[b] = block_us(&shape->prediction.forecast, b);
+        shape->all_us += shape->block_us[b] * (double)graph->blocks[b].repeat;
     }
 }
 
@@ -140,17 +133,27 @@ static const struct rt_training_shape *shape_of(const struct rt_training_plan *p
     return &plan->shape[c->shape];
 }
 
+static double piece_us(const struct rt_training_shape *shape, int64_t piece, int64_t pieces)
+{
+    const struct rt_graph *graph = &shape->prediction.graph;
+    double us = 0;
+    for (size_t b = 0; b < graph->block_count; b++)
+        us += shape->block_us[b] * (double)rt_piece_repeats(graph, b, piece, pieces);
+    return us;
+}
+
 double rt_training_least_us(const struct rt_training_plan *plan, const struct rt_training_candidate *c)
 {
     const struct rt_training_shape *shape = shape_of(plan, c);
-    int64_t stages = c->value[RT_AXIS_PP];
-    double microbatches = c->microbatches, all = shape->all_us;
-    double last = (double)(shape->layers / stages) * shape->least_layer_us + shape->last_us;
-    double chunks = (double)c->value[RT_AXIS_VP], uneven = chunks > 1 ? shape->least_layer_us : 0;
-    if (stages == 1)
-        return microbatches * all;
-    return fmax(microbatches * last + (all - last) / chunks - uneven, /* a piece may have a layer fewer */
-                microbatches * all / (double)stages);
+    int64_t stages = c->value[RT_AXIS_PP], pieces = stages * c->value[RT_AXIS_VP];
+    double last = 0, others = 0, mean = shape->all_us / (double)stages;
+    for (int64_t k = stages - 1; k < pieces; k += stages)
+        last += piece_us(shape, k, pieces);
+    for (int64_t k = 0; k + 1 < stages; k++)
+        others += piece_us(shape, k, pieces);
+    if (plan->request->step.parallel.schedule == RT_PIPELINE_ZERO_BUBBLE)
+        return c->microbatches * mean;
+    return fmax(c->microbatches * last + others, c->microbatches * mean);
 }
 
 /* Each GPU draws at least what it does at rest throughout; its kernels take their joules, or run at the
@@ -187,9 +190,8 @@ double rt_training_saved_bytes(const struct rt_training_plan *plan, const struct
     int64_t stages = c->value[RT_AXIS_PP];
     const struct rt_training_bytes *of =
         stages > 1 ? &shape_of(plan, c)->layer_bytes : &shape_of(plan, c)->bytes;
-    double in_flight =
-        rt_pipeline_in_flight(stages, c->value[RT_AXIS_VP], c->microbatches,
-                              plan->request->step.parallel.schedule);
+    double in_flight = rt_pipeline_in_flight(stages, c->value[RT_AXIS_VP], c->microbatches,
+                                             plan->request->step.parallel.schedule);
     return (shared(of->weights, c, RT_SHARD_PARAMETERS) + shared(of->optimizer, c, RT_SHARD_OPTIMIZER) +
             of->saved * (stages > 1 ? in_flight : 1)) /
            (double)stages;
@@ -253,5 +255,7 @@ void rt_training_use(const struct rt_forecast *forecast, struct rt_training_cand
     c->mfu = 3 * forward / all;
     c->hfu = (3 * forward + again) / all;
     c->bubble = forecast->bubble_us / forecast->total_us;
-    c->exposed = (forecast->communication_us - forecast->bubble_us) / forecast->total_us;
+    c->exposed = 0;
+    for (int group = 0; group < RT_GROUPS; group++)
+        c->exposed += forecast->exposed_us[group] / forecast->total_us;
 }
