@@ -48,7 +48,8 @@ static double gpus_of(const struct rt_forecast *forecast)
     const struct rt_graph_options *graph = &forecast->graph->options;
     const struct rt_parallelism *parallel = &forecast->options.parallel;
     int64_t attention = graph->attention_data_parallel > 1 ? graph->attention_data_parallel : 1;
-    return (double)(graph->tensor_parallel * attention * parallel->data * parallel->pipeline *
+    int64_t context = parallel->context > 1 ? parallel->context : 1;
+    return (double)(graph->tensor_parallel * attention * context * parallel->data * parallel->pipeline *
                     rt_parallelism_sequence(parallel));
 }
 

@@ -123,8 +123,9 @@ static void check_bounds(const struct rt_model_source *source)
                   c->memory_bytes);
         CU_ASSERT(c->mfu > 0 && c->mfu <= c->hfu && c->hfu < 1);
         CU_ASSERT(c->exposed >= 0 && c->bubble >= 0 && c->exposed + c->bubble < 1);
-        if (!isnan(c->joules))
-            CU_ASSERT(rt_training_least_joules(&plan, c) <= c->joules);
+        double gpus = (double)plan.cell[c->cell].gpus, watts = 1e6 * c->joules / c->time_us / gpus;
+        CU_ASSERT(watts > 50 && watts < 700); /* of each */
+        CU_ASSERT(rt_training_least_joules(&plan, c) <= c->joules);
     }
     CU_ASSERT(found > 100);
     CU_ASSERT(misfits > 0);
