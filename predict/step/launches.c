@@ -67,10 +67,20 @@ double rt_launch_reread_bytes(const struct rt_forecast_launch *launch, const str
     return kernel->reuse_distance_bytes <= rt_near_l2_bytes(device) ? 0 : kernel->reread_bytes;
 }
 
+/* Whose kernels a launch's is one of. Narrow products of training are cuBLASLt's (Transformer Engine,
+ * torch._scaled_mm), as TensorRT-LLM's are; vLLM's are CUTLASS's. */
+static enum rt_server_project project_of(const struct rt_forecast *forecast, const struct rt_call *call)
+{
+    const struct rt_server *server = forecast->options.server;
+    if (server != NULL)
+        return server->project;
+    bool narrow = rt_ops[call->op].family == RT_FAMILY_LINEAR && rt_dtypes[call->dtype].input_bytes < 2;
+    return narrow && forecast->graph->options.step == RT_STEP_TRAINING ? RT_SERVER_TENSORRT : RT_SERVER_VLLM;
+}
+
 void rt_launch_query(const struct rt_forecast *forecast, const struct rt_forecast_launch *launch,
                      struct rt_query *query)
 {
-    const struct rt_server *server = forecast->options.server;
     rt_query_init(query, &launch->kernel.call);
     query->flops = launch->kernel.flops / launch->kernel.multiple;
     query->bytes = launch->kernel.bytes / launch->kernel.multiple;
@@ -79,7 +89,7 @@ void rt_launch_query(const struct rt_forecast *forecast, const struct rt_forecas
     query->cold_bytes = launch->cold_bytes;
     query->reread_bytes = rt_launch_reread_bytes(launch, forecast->device);
     query->queued = true;
-    query->server = server != NULL ? (uint8_t)server->project : RT_SERVER_VLLM;
+    query->server = (uint8_t)project_of(forecast, &launch->kernel.call);
 }
 
 /* The query that stands for a launch that only moves data: an elementwise op that reads and writes as many
