@@ -7,7 +7,7 @@ A table has a column for each number of GPUs and a row "Training step time"; how
 configurations of the same page (GPUs, SeqLen, TP ..), the table's first heading (TP=8, PP=9 ..), the column's (GBS=256), and rows (Layers, GBS, PP, VP).
 What still is not said follows from the table: tokens of a step are its throughput x its time; the page's example has a sequence, not always that of its tables.
 Proxies have fewer layers. GPT-3 175B has 2,048 tokens. A figure that a later release repeats counts once. By NeMo where the heading names no other
-(maxtext, paxml: JAX, FSDP over what FSDP= says): its recipes have sequence parallelism and overlapped communication where TP > 1 and a distributed optimizer.
+(maxtext, paxml: JAX, FSDP over what FSDP= says; layers run again, without which their activations exceed the memory: 182 GB of Llama 2 70B's): its recipes have sequence parallelism and overlapped communication where TP > 1 and a distributed optimizer.
 Grok-1 is Mixtral's architecture with its sizes (xai-org/grok-1). LoRA is of rank 8 (NeMo's recipe: dim 8) on all attention."""
 import math
 import re
@@ -57,20 +57,25 @@ def said_of(row):
     return found | {"SEQ": numbers(row["SeqLen"])[0]}
 
 
-def configured(rows, gpus, heading, batch):
-    """Of the page's tables: so many GPUs, the size and the precision that the heading names, the batch where several are left."""
+def configured(rows, gpus, heading, batch, tokens):
+    """Of the page's tables: so many GPUs, the size and the precision that the heading names, the batch or the tokens of a step where several are left."""
     words = heading.lower()
     rows = [row for row in rows if int(row["GPUs"]) == gpus]
     rows = [row for row in rows if not row.get("Size") or row["Size"].lower().removesuffix("-proxy") in words] or rows
     rows = [row for row in rows if not row.get("Precision") or any(part.lower() in words for part in row["Precision"].split("/"))] or rows
     same = [row for row in rows if batch and row.get("GBS") == str(batch)]
+    same = same or [row for row in rows if tokens and row.get("GBS", "").isdigit() and abs(int(row["GBS"]) * int(row["SeqLen"]) / tokens - 1) < 0.05]
     return said_of((same or rows)[0]) if rows else {}
 
 
-def tokens_of(said, body, column, step_s, example):
-    """(sequence, batch): the sequence from the throughput where the batch is said, a power of two; else the batch from it."""
+def tokens_of(body, column, step_s):
+    """Of a step; 0: no throughput is said."""
     rates = [numbers(cells[column])[0] for cells in body if cells[0].lower().startswith("throughput") and len(cells) > column and cells[column]]
-    tokens = rates[0] * step_s if rates else 0
+    return rates[0] * step_s if rates else 0
+
+
+def sizes_of(said, tokens, example):
+    """(sequence, batch): the sequence from the tokens where the batch is said, a power of two; else the batch from them."""
     sequence, batch = said.get("SEQ") or example, said.get("GBS")
     if batch and tokens:
         near = 2 ** round(math.log2(tokens / batch))
@@ -88,10 +93,11 @@ def add_column(runs, page, table, column, seen):
     step_s = float(step[column].replace(" ", ""))
     said = assignments(heading) | assignments(header[column])
     said |= {cells[0].strip(): numbers(cells[column])[0] for cells in body if cells[0].strip() in KEYS and len(cells) > column}
-    said = configured(rows, gpus, heading, said.get("GBS")) | said
+    tokens = tokens_of(body, column, step_s)
+    said = configured(rows, gpus, heading, said.get("GBS"), tokens) | said
     model, size = model_of(heading)
     jax = re.match(r"maxtext|paxml", heading.lower())
-    sequence, batch = tokens_of(said, body, column, step_s, 2048 if "175b" in size or "nemo megatron" in heading.lower() else example)
+    sequence, batch = sizes_of(said, tokens, 2048 if "175b" in size or "nemo megatron" in heading.lower() else example)
     if model is None or not ("TP" in said or jax):
         runs.drop(f"{heading.split('(')[0].strip()}: {'the cut is not said' if model else 'not known'}")
         return
@@ -124,7 +130,7 @@ def add_run(runs, release, model, heading, jax, said, sizes, seen):
              runtime="torchtitan" if jax else "megatron", backend=jax[0] if jax else "nemo", optimizer="adamw", attention="cudnn",
              option=cut(dp, tp, pp, microbatches, ep), cp=cp if cp > 1 else "", vp=vp if vp > 1 and pp > 1 else "", sp="1" if several else "",
              tp_overlap="1" if several else "", shard=shard if dp > 1 else "",
-             shard_gpus=said["FSDP"] if jax and 1 < said.get("FSDP", 0) < dp else "", lora=MOST_LORA if "lora" in heading.lower() else "",
+             recompute="layers" if jax else "", shard_gpus=said["FSDP"] if jax and 1 < said.get("FSDP", 0) < dp else "", lora=MOST_LORA if "lora" in heading.lower() else "",
              software=release, run=heading.split("(")[0].strip().split(" 24.")[0], **servers(gpus, chip))
 
 
