@@ -21,8 +21,8 @@
  * device's peak take.
  *
  * The bound on the memory: weights, gradients and the optimizer's state are all there when the backward pass
- * ends, and one of the stages has no less of them than the mean; and the first stage holds the activations of
- * its layers of as many microbatches as are in flight.
+ * ends, and the first or the last stage has at least half of what both have; and the first stage holds the
+ * activations of its layers of as many micro batches as are in flight.
  */
 #ifndef ROOFTILE_PREDICT_SEARCH_TRAIN_PLAN_H
 #define ROOFTILE_PREDICT_SEARCH_TRAIN_PLAN_H

@@ -176,25 +176,48 @@ static double shared(double bytes, const struct rt_training_candidate *c, enum r
                : bytes;
 }
 
+/* The share of all layers that a stage has. */
+static double layers_share(const struct rt_training_shape *shape, const struct rt_training_candidate *c,
+                           int64_t stage)
+{
+    const struct rt_graph *graph = &shape->prediction.graph;
+    int64_t stages = c->value[RT_AXIS_PP], pieces = stages * c->value[RT_AXIS_VP], layers = 0;
+    for (int64_t k = stage; k < pieces; k += stages)
+        for (size_t b = 0; b < graph->block_count; b++)
+            layers += graph->blocks[b].role == RT_BLOCK_LAYER ? rt_piece_repeats(graph, b, k, pieces) : 0;
+    return (double)layers / (double)rt_forecast_layers(graph);
+}
+
+static double state_of(const struct rt_training_bytes *bytes, const struct rt_training_candidate *c)
+{
+    return shared(bytes->weights, c, RT_SHARD_PARAMETERS) + shared(bytes->gradients, c, RT_SHARD_GRADIENTS) +
+           shared(bytes->optimizer, c, RT_SHARD_OPTIMIZER);
+}
+
+/* Of a pipeline first and last stage together hold embedding and head: one of them has half of what both
+ * have. */
 double rt_training_state_bytes(const struct rt_training_plan *plan, const struct rt_training_candidate *c)
 {
-    const struct rt_training_bytes *all = &shape_of(plan, c)->bytes;
-    return (shared(all->weights, c, RT_SHARD_PARAMETERS) + shared(all->gradients, c, RT_SHARD_GRADIENTS) +
-            shared(all->optimizer, c, RT_SHARD_OPTIMIZER)) /
-           (double)c->value[RT_AXIS_PP];
+    const struct rt_training_shape *shape = shape_of(plan, c);
+    double all = state_of(&shape->bytes, c), layers = state_of(&shape->layer_bytes, c);
+    int64_t stages = c->value[RT_AXIS_PP];
+    if (stages == 1)
+        return all;
+    double first = layers * layers_share(shape, c, 0), last = layers * layers_share(shape, c, stages - 1);
+    return fmax(fmax(first, last), (first + last + all - layers) / 2);
 }
 
 /* Before the backward pass there may be no gradients yet. */
 double rt_training_saved_bytes(const struct rt_training_plan *plan, const struct rt_training_candidate *c)
 {
+    const struct rt_training_shape *shape = shape_of(plan, c);
     int64_t stages = c->value[RT_AXIS_PP];
-    const struct rt_training_bytes *of =
-        stages > 1 ? &shape_of(plan, c)->layer_bytes : &shape_of(plan, c)->bytes;
+    const struct rt_training_bytes *of = stages > 1 ? &shape->layer_bytes : &shape->bytes;
     double in_flight = rt_pipeline_in_flight(stages, c->value[RT_AXIS_VP], c->microbatches,
                                              plan->request->step.parallel.schedule);
-    return (shared(of->weights, c, RT_SHARD_PARAMETERS) + shared(of->optimizer, c, RT_SHARD_OPTIMIZER) +
-            of->saved * (stages > 1 ? in_flight : 1)) /
-           (double)stages;
+    double bytes = shared(of->weights, c, RT_SHARD_PARAMETERS) +
+                   shared(of->optimizer, c, RT_SHARD_OPTIMIZER) + of->saved * (stages > 1 ? in_flight : 1);
+    return stages > 1 ? bytes * layers_share(shape, c, 0) : bytes;
 }
 
 /* --- forecasting a candidate --- */
