@@ -331,7 +331,8 @@ const struct rt_runtime rt_runtimes[RT_RUNTIME_COUNT] = {
                               .grouped_experts = true,
                               .loss = true},
     /* src/nanotron/models/llama.py: qkv_proj and gate_up_proj, TritonRMSNorm and rotary positions of
-     * flash-attn, flash_attn_func; activation and product apart; accumulate_grad_in_fp32, clip_grad 1. */
+     * flash-attn, flash_attn_func; activation and product apart; accumulate_grad_in_fp32, clip_grad 1; stages
+     * of equal costs (get_block_compute_costs). */
     [RT_RUNTIME_NANOTRON] = {.name = "nanotron",
                              .what = "nanotron op by op, attention in one kernel",
                              .unfused = "nanotron op by op, attention written out",
@@ -344,6 +345,7 @@ const struct rt_runtime rt_runtimes[RT_RUNTIME_COUNT] = {
                              .fused_rotary = true,
                              .joined_products = true,
                              .grouped_experts = true,
+                             .balances_stages = true,
                              .loss = true,
                              .clips = true},
 };

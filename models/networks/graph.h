@@ -80,6 +80,7 @@ struct rt_runtime {
     bool narrow_weights;   /* fp8 products: weights are held in fp8 alone, beside the optimizer\'s */
     bool loss,
         fused_loss;       /* the graph ends in the loss; in one kernel a pass, words cut by tensor parallel */
+    bool balances_stages; /* of a pipeline, by weights, the head\'s counted */
     bool clips;           /* gradients are clipped by their norm, by default */
     bool gathers_context; /* context parallel: keys and values are gathered, not passed round */
 };

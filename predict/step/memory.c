@@ -69,11 +69,24 @@ static void replay(const struct rt_tensor_schedule *schedule, double workspace, 
 /* Of a pipeline the first stage has the embedding and holds most activations, the last one the head. */
 enum stage { WHOLE, FIRST, LAST };
 
+/* Layers of all pieces of a stage. */
+static double stage_layers(const struct rt_forecast *forecast, int64_t stage)
+{
+    const struct rt_parallelism *parallel = &forecast->options.parallel;
+    int64_t pieces = rt_pieces(parallel), layers = 0;
+    for (int64_t piece = stage; piece < pieces; piece += parallel->pipeline)
+        for (size_t b = 0; b < forecast->graph->block_count; b++)
+            layers += forecast->graph->blocks[b].role == RT_BLOCK_LAYER
+                          ? rt_piece_repeats(forecast->graph, b, piece, pieces)
+                          : 0;
+    return (double)layers;
+}
+
 static void options_of(const struct rt_forecast *forecast, enum stage stage, struct rt_memory_options *out)
 {
     const struct rt_parallelism *parallel = &forecast->options.parallel;
     int64_t layers = rt_forecast_layers(forecast->graph), pieces = rt_pieces(parallel);
-    double most = ceil((double)layers / (double)pieces) * (double)(pieces / parallel->pipeline);
+    double most = stage_layers(forecast, stage == LAST ? parallel->pipeline - 1 : 0);
     const struct rt_host *host = rt_forecast_host(forecast);
     *out = (struct rt_memory_options)RT_MEMORY_DEFAULTS;
     if (parallel->pipeline > 1 && stage != LAST)

@@ -18,10 +18,43 @@ int64_t rt_forecast_layers(const struct rt_graph *graph)
     return layers;
 }
 
+static bool multiplies(const struct rt_graph *graph, const struct rt_node *node)
+{
+    for (uint32_t k = node->kernel; k < node->kernel + node->kernel_count; k++)
+        if (graph->kernels[k].call.op == RT_OP_LINEAR)
+            return true;
+    return false;
+}
+
+/* What the head weighs in layers, by weights of products. */
+static double head_layers(const struct rt_graph *graph)
+{
+    double layers = 0, head = 0;
+    for (size_t n = 0; n < graph->node_count; n++) {
+        const struct rt_block *block = &graph->blocks[graph->nodes[n].block];
+        double weights =
+            multiplies(graph, &graph->nodes[n]) ? (double)block->repeat * graph->nodes[n].parameters : 0;
+        layers += block->role == RT_BLOCK_LAYER ? weights : 0;
+        head += block->role == RT_BLOCK_LAST ? weights : 0;
+    }
+    return layers > 0 ? head / layers * (double)rt_forecast_layers(graph) : 0;
+}
+
+/* A piece ends with the layer that passes its share of the weights (nanotron/models/base.py, build_model). */
+static int64_t balanced_layer(const struct rt_graph *graph, int64_t piece, int64_t pieces)
+{
+    int64_t layers = rt_forecast_layers(graph);
+    double share = ((double)layers + head_layers(graph)) * (double)piece / (double)pieces;
+    int64_t first = piece == 0 ? 0 : (int64_t)floor(share + 1e-9) + 1;
+    return first < layers ? first : layers;
+}
+
 /* The first layer of a piece. */
 static int64_t first_layer(const struct rt_graph *graph, int64_t piece, int64_t pieces)
 {
     int64_t layers = rt_forecast_layers(graph);
+    if (rt_graph_trains(graph) && rt_runtimes[graph->options.runtime].balances_stages)
+        return balanced_layer(graph, piece, pieces);
     if (rt_graph_trains(graph) && layers % pieces != 0 && (layers + 2) % pieces == 0) {
         int64_t first =
             piece * ((layers + 2) / pieces) - 1; /* of embedding, layers and head, the layers from 0 on */

@@ -4,6 +4,7 @@
 #include "models/networks/memory.h"
 #include "models/predictors/predictor/predictor.h"
 #include "predict/step/forecast.h"
+#include "predict/step/passes.h"
 #include "predict/step/step.h"
 #include "predict/step/forecast_graphs.h"
 
@@ -65,4 +66,33 @@ static void test_two_stages(void)
     rt_predictor_release(&roofline);
 }
 
-RT_TESTS(RT_TEST(test_two_stages))
+/* nanotron: a stage ends with the layer that passes its share, the head of 128,256 words counted as 2.4
+ * layers; others deal layers evenly. Every layer is on one stage. */
+static void test_balanced_stages(void)
+{
+    static const int64_t balanced[] = {9, 9, 8, 6}, even[] = {8, 8, 8, 8};
+    static const enum rt_runtime_id runtimes[] = {RT_RUNTIME_NANOTRON, RT_RUNTIME_MEGATRON};
+    for (int r = 0; r < 2; r++) {
+        const struct rt_graph_options options = {.step = RT_STEP_TRAINING,
+                                                 .batch = 1,
+                                                 .sequence = 128,
+                                                 .tensor_parallel = 1,
+                                                 .dtype = RT_BF16,
+                                                 .runtime = runtimes[r]};
+        struct rt_model model;
+        struct rt_graph graph;
+        RT_ASSERT_OK(rt_model_named("llama-3-8b", &model));
+        RT_ASSERT_OK(rt_graph_build(&model, &options, &graph));
+        for (int64_t stage = 0; stage < 4; stage++)
+            CU_ASSERT_EQUAL(rt_piece_repeats(&graph, 1, stage, 4), (r == 0 ? balanced : even)[stage]);
+        for (int64_t stages = 1; stages <= 32; stages++) {
+            int64_t sum = 0;
+            for (int64_t stage = 0; stage < stages; stage++)
+                sum += rt_piece_repeats(&graph, 1, stage, stages);
+            CU_ASSERT_EQUAL(sum, 32);
+        }
+        rt_graph_release(&graph);
+    }
+}
+
+RT_TESTS(RT_TEST(test_two_stages), RT_TEST(test_balanced_stages))
