@@ -98,7 +98,7 @@ def add_pipeline(runs, run, task, item):
     degrees = [f"{name}{run[f'{name}_degree']}" for name in ("ulysses", "ring") if run[f"{name}_degree"] > 1]
     runs.add(1e6 * seconds, measured={"energy_mj": 1e3 * joules, "power_w": joules / seconds / gpus}, device=run["gpu_model"],
              model=run["model_id"], batch=batch, mode="inference", option="-".join(degrees), dtype=DTYPES[run["weight_precision"]],
-             runtime="eager", backend="xdit", image=f"{run[f'{item}_height']}x{run[f'{item}_width']}", frames=run.get("num_frames", ""),
+             runtime="eager", backend="xdit", host="xdit-h100", image=f"{run[f'{item}_height']}x{run[f'{item}_width']}", frames=run.get("num_frames", ""),
              steps=run["inference_steps"], software="xdit", run=task)
 
 
