@@ -94,6 +94,11 @@ for cut in json.load(open("stdout"))["cuts"]:
 PY
 if [ -s python.out ]; then not_ok "degrees as asked" "$(tail -n 3 python.out)"; else ok "degrees as asked"; fi
 
+# --- narrow products are forecast as such, and told ---
+succeeds "fp8" "$ROOFTILE" plan --train --model small.json --gpu H100 --gpus 8 --batch 64 --seq 2048 -q --dtype fp8
+holds "fp8 is told" "--fp8-format hybrid" stdout
+holds "fp8 is asked for" "--quant fp8" stdout
+
 # --- servers: slower ones between them never help ---
 step_ms() { python3 -c 'import json; print(json.load(open("stdout"))["fastest"]["step_ms"])'; }
 succeeds "fast servers" plan --gpus 32 --node-gpus 4 --node-gbs 50 --json

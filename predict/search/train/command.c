@@ -118,6 +118,7 @@ static int settle(const struct rt_model_source *source, struct rt_training_reque
     int status = rt_step_settle(step, source, &request->gpu[0].device, &settled);
     step->sequence = settled.step.sequence;
     step->dtype = settled.step.dtype;
+    step->quant = settled.step.quant;
     rt_settled_step_release(&settled);
     return status;
 }

@@ -167,7 +167,10 @@ static void add_megatron(const struct launched *l, struct rt_text *out)
         ADD(out, "--recompute-granularity full --recompute-method uniform --recompute-num-layers 1");
     if (recomputes(l, RT_RECOMPUTE_SELECTIVE))
         ADD(out, "--recompute-granularity selective");
-    ADD(out, "--%s", l->request->step.dtype == RT_FP16 ? "fp16" : "bf16");
+    if (rt_dtypes[l->step.dtype].bytes == 2)
+        ADD(out, "--%s", rt_dtypes[l->step.dtype].name);
+    if (l->step.quant == RT_FP8 || l->step.quant == RT_FP8_BLOCK)
+        ADD(out, "--fp8-format hybrid --fp8-recipe %s", l->step.quant == RT_FP8 ? "delayed" : "blockwise");
 }
 
 /* torchtitan, torchtitan/config/job_config.py. */
@@ -297,6 +300,8 @@ char *rt_training_predict_line(const struct rt_training_plan *plan, const struct
     struct rt_text out = {0};
     rt_text_add(&out, "rooftile predict --mode training --runtime %s --dtype %s",
                 rt_runtimes[plan->trainer->runtime].name, rt_dtypes[request->step.dtype].name);
+    if (request->step.quant >= 0)
+        add_word(&out, "quant", rt_dtypes[request->step.quant].name);
     add_word(&out, "model", request->source->spec);
     add_word(&out, "gpu", request->gpu[cell->gpu].asked);
     rt_text_add(&out, " --batch %" PRId64 " --seq %" PRId64, cell->batch, request->step.sequence);

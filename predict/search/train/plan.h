@@ -134,8 +134,8 @@ struct rt_training_shape {
     bool timed;
     char *refused;            /* why there is no graph; NULL: there is one */
     double *block_us, all_us; /* (blocks): one repetition, forward and back; of a pass through all of them */
-    struct rt_training_bytes bytes, layer_bytes; /* layer_bytes: of the layers alone */
-    double pass_joules, idle_watts, most_watts;  /* of one GPU, of that pass; NaN: unknown */
+    struct rt_training_bytes bytes, layer_bytes;              /* layer_bytes: of the layers alone */
+    double pass_joules, active_watts, idle_watts, most_watts; /* of one GPU, of that pass; NaN: unknown */
 };
 
 struct rt_training_cell {

@@ -97,6 +97,8 @@ static void set_energy(const struct rt_predictor *predictor, struct rt_training_
     for (int p = 0; p < RT_ENERGY_PARTS; p++)
         if (p != RT_ENERGY_IDLE && p != RT_ENERGY_ACTIVE)
             shape->pass_joules += scale[p] * (more.joules[0][p] - profile.joules[0][p]);
+    shape->active_watts =
+        1e6 * scale[RT_ENERGY_ACTIVE] * profile.joules[0][RT_ENERGY_ACTIVE] / profile.busy_us[0];
     shape->idle_watts = rt_power_idle(&profile, scale);
     shape->most_watts = profile.board_w;
 }
@@ -162,7 +164,7 @@ double rt_training_least_joules(const struct rt_training_plan *plan, const struc
 {
     const struct rt_training_shape *shape = shape_of(plan, c);
     double passes = (double)c->microbatches / c->value[RT_AXIS_PP], busy_s = 1e-6 * passes * shape->all_us;
-    double work = passes * shape->pass_joules;
+    double work = passes * shape->pass_joules + shape->active_watts * busy_s;
     if (!isnan(shape->most_watts))
         work = fmin(work, fmax(shape->most_watts - shape->idle_watts, 0) * busy_s);
     double rest = shape->idle_watts * 1e-6 * rt_training_least_us(plan, c);
