@@ -11,9 +11,9 @@
 
 #include <math.h>
 
-/* What the energy of a candidate may be below its bound: the bound leaves out how time is split over phases.
- */
-static const double ENERGY_SLACK = 0.05;
+/* What the energy of a candidate may be below its bound: kernels that the board's limit holds down take less
+ * than the sum of their joules. 6% were seen (tests/predict/search/train/test_plan.c). */
+static const double ENERGY_SLACK = 0.12;
 
 /* --- building --- */
 
@@ -82,16 +82,16 @@ static void set_times(struct rt_training_shape *shape)
     }
 }
 
-/* Joules of a pass that do not follow from how long the step is: what a second microbatch adds, which steps
+/* Joules of a pass that do not follow from how long the step is: what another microbatch adds, which steps
  * no optimizer. Watts at rest and at most. */
 static void set_energy(const struct rt_predictor *predictor, struct rt_training_shape *shape)
 {
     struct rt_power_profile profile, more;
-    struct rt_forecast twice = shape->prediction.forecast;
+    struct rt_forecast longer = shape->prediction.forecast;
     double scale[RT_ENERGY_PARTS];
-    twice.options.parallel.microbatches = 2;
+    longer.options.parallel.microbatches++;
     rt_power_profile_full(&shape->prediction.forecast, &profile);
-    rt_power_profile_full(&twice, &more);
+    rt_power_profile_full(&longer, &more);
     rt_energy_scales(&predictor->energy, &shape->prediction.device, scale);
     shape->pass_joules = 0;
     for (int p = 0; p < RT_ENERGY_PARTS; p++)
