@@ -20,6 +20,7 @@ struct row {
     double term[RT_LINK_TERMS];
     enum rt_link_algorithm algorithm;
     bool timed_by_host; /* launched by the host: no algorithm's time */
+    bool over_servers;  /* what a network does is no GPU's effect */
     double measured_us, weight, share[RT_EFFECT_PARTS], bound_us, server_width;
     size_t sample;
     int32_t device;
@@ -85,18 +86,21 @@ static void set_row(const struct rt_dataset *dataset, size_t sample_index, struc
 {
     const struct rt_sample *sample = &dataset->samples[sample_index];
     const struct rt_device *device = &dataset->devices[sample->device];
-    row->sample = sample_index;
+    *row = (struct row){.sample = sample_index};
     row->device = sample->device;
     row->measured_us = sample->latency_us;
     row->algorithm = rt_link_chosen(&sample->call, device);
     row->timed_by_host = sample->call.dim[RT_DIM_LIBRARY] == RT_LIBRARY_SERVER_EAGER;
+    row->over_servers = row->algorithm >= RT_LINK_NODES_REDUCE;
+    row->bound_us = rt_link_bound_us(&sample->call, device);
+    rt_link_terms_of(&sample->call, device, row->algorithm, row->term);
+    if (row->over_servers)
+        return;
     row->share[RT_EFFECT_COMPUTE] = rt_link_start_share(&sample->call, device);
     row->share[RT_EFFECT_MEMORY] = 1 - row->share[RT_EFFECT_COMPUTE];
     row->share[RT_EFFECT_DEPTH] = rt_link_bridge_share(&sample->call, device);
     row->share[RT_EFFECT_NARROW] = rt_link_steps_share(&sample->call, device);
-    row->bound_us = rt_link_bound_us(&sample->call, device);
     row->server_width = rt_link_server_width(&sample->call, device);
-    rt_link_terms_of(&sample->call, device, row->algorithm, row->term);
 }
 
 static void gather(const struct rt_training_data *data, const struct rt_family_net *net, struct rows *rows,
@@ -260,10 +264,10 @@ static void centre(struct rt_device_effect *effects, const bool *taken, size_t c
         double sum = 0, devices = 0;
         for (size_t d = 0; d < count; d++) {
             sum += effects[d].value[p];
-            devices += taken[d];
+            devices += taken[d] && effects[d].kernels > 0;
         }
         for (size_t d = 0; d < count; d++)
-            effects[d].value[p] -= taken[d] ? sum / devices : 0;
+            effects[d].value[p] -= taken[d] && effects[d].kernels > 0 ? sum / devices : 0;
     }
 }
 
@@ -273,7 +277,7 @@ static void count_rows(const struct rt_dataset *dataset, const struct rows *rows
 {
     for (size_t i = 0; i < rows->count; i++) {
         const struct row *row = &rows->row[i];
-        if (!row->train || row->timed_by_host)
+        if (!row->train || row->timed_by_host || row->over_servers)
             continue;
         effects[row->device].kernels++;
         rt_device_effect_add_dtype(&effects[row->device],
@@ -308,7 +312,7 @@ static void fit_net(const struct rt_dataset *dataset, const struct rows *rows, c
     struct rt_device_effect *effects = rt_calloc(dataset->device_count + 1, sizeof *effects);
     fit_all(dataset, rows, taken, &net->links, effects);
     for (size_t d = 0; d < dataset->device_count; d++)
-        if (taken[d]) {
+        if (taken[d] && effects[d].kernels > 0) {
             rt_device_effects_put(&net->effects, &effects[d]);
             rt_device_effects_find(&net->effects, effects[d].device)->calibrated = false;
         }
@@ -339,7 +343,7 @@ static void add_errors(const struct rt_dataset *dataset, const struct rt_family_
 {
     for (size_t i = 0; i < rows->count; i++) {
         const struct row *row = &rows->row[i];
-        if (devices[row->device] && (unseen ? row->server_width < SERVERS : !row->train))
+        if (devices[row->device] && !row->over_servers && (unseen ? row->server_width < SERVERS : !row->train))
             rt_residuals_add(residuals, error_of(dataset, net, row, unseen), row->device,
                              dataset->samples[row->sample].call.dtype, row->bound_us);
     }

@@ -7,17 +7,16 @@
 #include <string.h>
 
 const char *const rt_link_algorithms[RT_LINK_ALGORITHMS] = {
-    "ring_reduce", "ring_gather",  "all_to_all",       "send",      "switch_reduce",
-    "one_shot",    "two_shot",     "deepep",           "deepep_ll", "nodes_ring",
-    "nodes_tree",  "nodes_gather", "nodes_all_to_all", "nodes_send"};
+    "ring_reduce", "ring_gather", "all_to_all", "send",         "switch_reduce",    "one_shot",  "two_shot",
+    "deepep",      "deepep_ll",   "nodes_reduce", "nodes_gather", "nodes_all_to_all", "nodes_send"};
 const char *const rt_link_terms[RT_LINK_TERMS] = {
-    "start",     "step", "hop",        "middle",    "middle_step", "large",     "large_step",    "fill",
-    "fill_step", "wire", "wire_split", "net_start", "net_step",    "net_large", "net_large_step"};
+    "start",     "step", "hop",        "middle",    "middle_step", "large",           "large_step",    "fill",
+    "fill_step", "wire", "wire_split", "net_start", "net_step",    "net_middle_step", "net_large_step"};
 
 /* clang-format off */
 const struct rt_link_model rt_link_prior = {
     .coefficient = {
-        /*                          start  step   hop    middle .. step large  .. step fill   .. step wire   split net: start step large .. step */
+        /*                          start  step   hop    middle .. step large  .. step fill   .. step wire   split net: start step middle large */
         [RT_LINK_RING_REDUCE]   = { 9.8,   1.62,  0.378, 0.327, 0.685,  18.3,  0,      39.6,  10.8,   1,     0.18 },
         [RT_LINK_RING_GATHER]   = { 9.6,   1.72,  0.405, 3.07,  0.302,  12.3,  4.65,   71.4,  0,      1.065, 0.246},
         [RT_LINK_ALL_TO_ALL]    = {12.8,   0.605, 0.34,  9.91,  0,      0,     3.46,   70.9,  4.0,    1.175, 0    },
@@ -27,11 +26,10 @@ const struct rt_link_model rt_link_prior = {
         [RT_LINK_TWO_SHOT]      = {15.4,   0.405, 0,     0,     0,      0,     0,      0,     0,      1.074, 0    },
         [RT_LINK_DEEPEP]        = {37.3,  19.6,   0,     0,     0,      0,     0,      0,     0,      1.23,  0    },
         [RT_LINK_DEEPEP_LL]     = {23.8,   0,     0,     0,     0,      0,     0,      0,     0,      1.63,  0    },
-        [RT_LINK_NODES_RING]    = { 0,     1.62,  0,     0,     0,      0,     0,      0,     0,      1,     0,    20, 5, 20, 2},
-        [RT_LINK_NODES_TREE]    = { 0,     4,     0,     0,     0,      0,     0,      0,     0,      1,     0,    20, 5, 20, 2},
-        [RT_LINK_NODES_GATHER]  = { 0,     1.7,   0,     0,     0,      0,     0,      0,     0,      1,     0,    20, 5, 20, 2},
-        [RT_LINK_NODES_ALL_TO_ALL] = { 0,  0.6,   0,     0,     0,      0,     0,      0,     0,      1,     0,    20, 1, 20, 0},
-        [RT_LINK_NODES_SEND]    = { 0,     0,     0,     0,     0,      0,     0,      0,     0,      1,     0,    15, 0, 20, 0},
+        [RT_LINK_NODES_REDUCE]  = { 0,     3.65,  0,     0,     0,      0,     0,      0,     0,      1,     0,    0,    8.59, 14.4, 38.7},
+        [RT_LINK_NODES_GATHER]  = { 0,     3.08,  0,     0,     0,      0,     0,      0,     0,      1,     0,    6.69, 0,    2.34, 53.4},
+        [RT_LINK_NODES_ALL_TO_ALL]={0,     0.567, 0,     0,     0,      0,     0,      0,     0,      1.067, 0,   13.2,  5.65, 0,    0.062},
+        [RT_LINK_NODES_SEND]    = { 0,     0,     0,     0,     0,      0,     0,      0,     0,      1.07,  0,    8,    5.65, 0,   20   },
     },
     .host_us = 34,
 };
@@ -77,13 +75,23 @@ static bool over_servers(const struct rt_call *call)
     return per_node(call, gpus_of(call)) < gpus_of(call);
 }
 
-/* What of the network's rate arrives, and how long it takes beside InfiniBand. */
-static const struct {
-    double payload, latency;
-} networks[RT_NETWORK_COUNT] = {
-    [RT_NETWORK_OWN] = {0.95, 1}, [RT_NETWORK_INFINIBAND] = {0.95, 1}, [RT_NETWORK_ROCE] = {0.93, 1.2},
-    [RT_NETWORK_EFA] = {0.9, 2},  [RT_NETWORK_SLINGSHOT] = {0.9, 1.5}, [RT_NETWORK_TCP] = {0.5, 4},
+/* What of a network's rate arrives in rings and where all exchange with all, and the most of it in GB/s a
+ * GPU; times of its latency, and of starting protocols for long messages, beside InfiniBand's. InfiniBand's by
+ * an A100 and an H100 cluster, Slingshot's and TCP's (which hosts limit: 3.5 GB/s for four GPUs) by two of
+ * A100s (docs/log/links.md); RoCE as InfiniBand, EFA as Slingshot (libfabric both): nothing was measured. */
+struct network {
+    double payload, all_to_all, most, most_all_to_all, latency, protocols;
 };
+/* clang-format off */
+static const struct network networks[RT_NETWORK_COUNT] = {
+    [RT_NETWORK_OWN]        = {0.90, 0.93, INFINITY, INFINITY, 1, 1},
+    [RT_NETWORK_INFINIBAND] = {0.90, 0.93, INFINITY, INFINITY, 1, 1},
+    [RT_NETWORK_ROCE]       = {0.90, 0.93, INFINITY, INFINITY, 1, 1},
+    [RT_NETWORK_EFA]        = {0.72, 0.42, INFINITY, INFINITY, 1, 3},
+    [RT_NETWORK_SLINGSHOT]  = {0.72, 0.42, INFINITY, INFINITY, 1, 3},
+    [RT_NETWORK_TCP]        = {0.90, 0.90, 0.86,     1.5,      2, 2.5},
+};
+/* clang-format on */
 
 static int network_of(const struct rt_call *call)
 {
@@ -135,11 +143,15 @@ struct shape {
 };
 
 /* Of a ring; NCCL takes trees where there are many GPUs: two levels for each doubling from a server's eight
- * on. */
+ * on, so that its pieces grow no smaller. */
+static const double LONGEST_RING = 8;
 static double reduce_steps(double p)
 {
-    const double most_servers = 8;
-    return p <= most_servers ? 2 * (p - 1) : 2 * (most_servers - 1) + 4 * log2(p / most_servers);
+    return p <= LONGEST_RING ? 2 * (p - 1) : 2 * (LONGEST_RING - 1) + 4 * log2(p / LONGEST_RING);
+}
+static double pieces(enum rt_link_algorithm algorithm, double p)
+{
+    return (algorithm == RT_LINK_RING_REDUCE ? fmin(p, LONGEST_RING) : p) - 1;
 }
 
 static struct shape shape_of(enum rt_link_algorithm algorithm, double p)
@@ -159,8 +171,8 @@ static struct shape shape_of(enum rt_link_algorithm algorithm, double p)
 }
 
 /* The same over servers: steps from GPU to GPU as if all were in one, further ones from server to server, and
- * what each GPU sends over the network of a message of 1. Of trees, log2 p = log2 q + log2 n. All of it grows
- * where GPUs are added and where as many of them are in more servers. */
+ * what each GPU sends over the network of a message of 1. All of it grows where GPUs are added and
+ * where as many of them are in more servers: a tree's log2 p is log2 q + log2 n. */
 struct nodes_shape {
     double steps, node_steps, sent;
 };
@@ -169,8 +181,7 @@ static struct nodes_shape nodes_shape_of(enum rt_link_algorithm algorithm, doubl
 {
     double n = ceil(p / q), ring = (p - 1) / p / q;
     const struct nodes_shape shapes[RT_LINK_ALGORITHMS] = {
-        [RT_LINK_NODES_RING] = {2 * (p - 1), 2 * (n - 1), 2 * ring},
-        [RT_LINK_NODES_TREE] = {2 * log2(p), 2 * log2(n), 2 * ring},
+        [RT_LINK_NODES_REDUCE] = {2 * log2(p), 2 * log2(n), 2 * ring},
         [RT_LINK_NODES_GATHER] = {p - 1, n - 1, ring},
         [RT_LINK_NODES_ALL_TO_ALL] = {p - 1, p - q, (p - q) / p},
         [RT_LINK_NODES_SEND] = {1, 1, 1},
@@ -206,7 +217,7 @@ static bool has_protocols(enum rt_link_algorithm algorithm)
 
 static bool is_over_servers(enum rt_link_algorithm algorithm)
 {
-    return algorithm >= RT_LINK_NODES_RING;
+    return algorithm >= RT_LINK_NODES_REDUCE;
 }
 
 /* Network time in us of what a GPU sends, at the whole rate. */
@@ -215,21 +226,30 @@ static double network_us(const struct rt_call *call, const struct rt_device *dev
     return 1e6 * sent * message_bytes(call) / (1e9 * network_gbs(call, device));
 }
 
+/* At what its payload is of that, and no more than the most. */
+static double network_wire_us(const struct rt_call *call, const struct rt_device *device, double sent)
+{
+    const struct network *network = &networks[network_of(call)];
+    bool all = call->op == RT_OP_ALL_TO_ALL;
+    double gbs = network_gbs(call, device), most = all ? network->most_all_to_all : network->most,
+           carried = fmin((all ? network->all_to_all : network->payload) * gbs, most);
+    return network_us(call, device, sent) * gbs / carried;
+}
+
 static bool nodes_terms(const struct rt_call *call, const struct rt_device *device,
                         enum rt_link_algorithm algorithm, double term[RT_LINK_TERMS])
 {
     double p = (double)gpus_of(call), q = (double)per_node(call, gpus_of(call));
     struct nodes_shape shape = nodes_shape_of(algorithm, p, q);
-    int network = network_of(call);
-    double wire = network_us(call, device, shape.sent) / networks[network].payload,
-           large = networks[network].latency * step_up(wire / fmax(1, shape.node_steps), 16, 1);
+    const struct network *network = &networks[network_of(call)];
+    double wire = network_wire_us(call, device, shape.sent), part = wire / fmax(1, shape.node_steps);
     memset(term, 0, RT_LINK_TERMS * sizeof *term);
     term[RT_LINK_STEP] = rt_cycles_us(device, 1000) * shape.steps;
     term[RT_LINK_WIRE] = wire;
-    term[RT_LINK_NET_START] = networks[network].latency;
-    term[RT_LINK_NET_STEP] = networks[network].latency * shape.node_steps;
-    term[RT_LINK_NET_LARGE] = large;
-    term[RT_LINK_NET_LARGE_STEP] = large * shape.node_steps;
+    term[RT_LINK_NET_START] = network->latency;
+    term[RT_LINK_NET_STEP] = network->latency * shape.node_steps;
+    term[RT_LINK_NET_MIDDLE_STEP] = network->protocols * shape.node_steps * step_up(part, 3, 1);
+    term[RT_LINK_NET_LARGE_STEP] = network->protocols * shape.node_steps * step_up(part, 16, 1);
     return isfinite(wire);
 }
 
@@ -241,7 +261,7 @@ bool rt_link_terms_of(const struct rt_call *call, const struct rt_device *device
         return nodes_terms(call, device, algorithm, term);
     struct shape shape = shape_of(algorithm, p);
     double gbs = carried(call, device) * link_gbs(call, device);
-    double wire = 1e6 * shape.sent * message_bytes(call) / (1e9 * gbs), part = wire / (p - 1);
+    double wire = 1e6 * shape.sent * message_bytes(call) / (1e9 * gbs), part = wire / pieces(algorithm, p);
     memset(term, 0, RT_LINK_TERMS * sizeof *term);
     if (!(gbs > 0))
         return false;
@@ -308,9 +328,9 @@ static enum rt_link_algorithm ring_of(const struct rt_call *call)
                                             : RT_LINK_RING_GATHER;
 }
 
-static enum rt_link_algorithm nodes_ring_of(const struct rt_call *call)
+static enum rt_link_algorithm nodes_algorithm(const struct rt_call *call)
 {
-    return call->op == RT_OP_ALL_REDUCE     ? RT_LINK_NODES_RING
+    return call->op == RT_OP_ALL_REDUCE     ? RT_LINK_NODES_REDUCE
            : call->op == RT_OP_ALL_TO_ALL   ? RT_LINK_NODES_ALL_TO_ALL
            : call->op == RT_OP_SEND_RECEIVE ? RT_LINK_NODES_SEND
                                             : RT_LINK_NODES_GATHER;
@@ -320,6 +340,8 @@ enum rt_link_algorithm rt_link_chosen(const struct rt_call *call, const struct r
 {
     const double kib = RT_KIB, bytes = message_bytes(call);
     int64_t gpus = gpus_of(call);
+    if (over_servers(call))
+        return nodes_algorithm(call);
     if (server_reduces(call, device)) /* csrc/custom_all_reduce.cuh of vLLM */
         return gpus == 2 || bytes < (gpus <= 4 ? 512 : 256) * kib ? RT_LINK_ONE_SHOT : RT_LINK_TWO_SHOT;
     if (switch_reduces(call, device) && bytes >= 4096 * kib)
@@ -382,12 +404,7 @@ double rt_link_one_server_us(const struct rt_link_model *model, const struct rt_
 double rt_link_nodes_us(const struct rt_link_model *model, const struct rt_call *call,
                         const struct rt_device *device)
 {
-    if (!over_servers(call))
-        return 0;
-    double us = algorithm_us(model, call, device, nodes_ring_of(call));
-    if (call->op == RT_OP_ALL_REDUCE)
-        us = fmin(us, algorithm_us(model, call, device, RT_LINK_NODES_TREE));
-    return us;
+    return over_servers(call) ? algorithm_us(model, call, device, nodes_algorithm(call)) : 0;
 }
 
 double rt_link_us(const struct rt_link_model *model, const struct rt_call *call,

@@ -30,9 +30,8 @@ enum rt_link_algorithm {
     RT_LINK_DEEPEP,        /* tokens to the GPUs of their experts, by few multiprocessors */
     RT_LINK_DEEPEP_LL,     /* the same by as many as there are experts for */
     /* Over servers: */
-    RT_LINK_NODES_RING, /* all-reduce round all GPUs of all servers */
-    RT_LINK_NODES_TREE, /* all-reduce up and down two trees of servers (Sanders, Speck and Traff 2009) */
-    RT_LINK_NODES_GATHER,
+    RT_LINK_NODES_REDUCE, /* all-reduce up and down two trees of servers (Sanders, Speck and Traff 2009) */
+    RT_LINK_NODES_GATHER, /* all-gather and reduce-scatter in a ring of all GPUs */
     RT_LINK_NODES_ALL_TO_ALL,
     RT_LINK_NODES_SEND,
     RT_LINK_ALGORITHMS
@@ -53,9 +52,9 @@ enum rt_link_term {
     RT_LINK_WIRE_SPLIT, /* the same over p-1: small groups use fewer channels */
     /* Over servers, in us of the network's latency: */
     RT_LINK_NET_START,
-    RT_LINK_NET_STEP,  /* for each step from server to server */
-    RT_LINK_NET_LARGE, /* step-up from 16 us of wire time a step */
-    RT_LINK_NET_LARGE_STEP,
+    RT_LINK_NET_STEP,        /* for each step from server to server */
+    RT_LINK_NET_MIDDLE_STEP, /* the same: step-up from 3 us of wire time a step, in us of its protocols */
+    RT_LINK_NET_LARGE_STEP,  /* from 16 us */
     RT_LINK_TERMS
 };
 extern const char *const rt_link_terms[RT_LINK_TERMS];
