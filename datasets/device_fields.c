@@ -186,7 +186,7 @@ double rt_link_gbs(const struct rt_link *link, int64_t peers)
 int64_t rt_device_node_gpus(const struct rt_device *device)
 {
     const int64_t most_servers = 8;
-    return device->node_gpus >= 1 ? (int64_t)device->node_gpus : most_servers;
+    return device != NULL && device->node_gpus >= 1 ? (int64_t)device->node_gpus : most_servers;
 }
 
 enum rt_fabric rt_device_fabric(const struct rt_device *device)

@@ -127,7 +127,8 @@ struct rt_link rt_device_link(const struct rt_device *device);
 /* What a GPU sends in one direction, in GB/s, while it exchanges with `peers` others. */
 double rt_link_gbs(const struct rt_link *link, int64_t peers);
 
-/* GPUs of a server of the device's: of its NVLink domain (`node_gpus`), else the eight of most servers. */
+/* GPUs of a server of the device's: of its NVLink domain (`node_gpus`), else, and of NULL, the eight of most
+ * servers. */
 int64_t rt_device_node_gpus(const struct rt_device *device);
 
 /* The fabric that a description stands for: a mesh where `link_peers` says so; a switch where the link is

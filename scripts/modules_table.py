@@ -56,7 +56,7 @@ def forecast_ms(row, kind, path, heads, predictor):
     decodes = "generation" in kind
     sizes = {"context": row["step"]} if decodes else {"seq": row["isl"]}
     step = rooftile.forecast(path, row["device"], batch=row["batch_size"], mode="decode" if decodes else "inference", tp=heads // row["num_heads"],
-                             predictor=predictor, nodes=10000, fallback=True, server=SERVERS[row["framework"]], quant=QUANT[row["gemm_type"]],
+                             predictor=predictor, top=10000, fallback=True, server=SERVERS[row["framework"]], quant=QUANT[row["gemm_type"]],
                              kv_cache=row["kv_cache_dtype"].removesuffix("_e4m3"), **sizes)
     blocks = defaultdict(dict)
     for node in step.nodes:

@@ -560,6 +560,8 @@ int rt_step_settle(const struct rt_step *step, const struct rt_model_source *sou
     if (status == RT_OK && traced)
         status = check_traced_parallel(&s);
     if (status == RT_OK)
+        status = rt_step_settle_cluster(out, device);
+    if (status == RT_OK)
         status = settle_lists(&s);
     if (status != RT_OK)
         return status;

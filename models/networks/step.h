@@ -62,6 +62,7 @@ struct rt_step {
     int attention;                             /* enum rt_attention_library */
     int64_t lora; /* rank of the adapters that alone are trained; 0: all is */
     bool fusion, autocast;
+    int64_t nodes;       /* full servers, which {dp} follows from; 0: not given */
     const char *cluster; /* a file (datasets/cluster.h) that parallel.cluster's fields are read from */
     struct rt_parallelism parallel;
     /* Beside the GPU; names and files of predict/step/host.h and server.h. */
@@ -123,6 +124,7 @@ enum rt_step_field {
     RT_STEP_SHARD_GPUS,
     RT_STEP_FABRIC,
     RT_STEP_LINK_GBS,
+    RT_STEP_NODES,
     RT_STEP_NODE_GPUS,
     RT_STEP_NODE_GBS,
     RT_STEP_NETWORK,
@@ -170,6 +172,9 @@ int rt_read_dtype_or_none(const char *option, const char *text, void *value); /*
  * be forecast. */
 int rt_step_settle(const struct rt_step *step, const struct rt_model_source *source,
                    const struct rt_device *device, struct rt_settled_step *out);
+/* A part of it: the servers, and of `nodes` the data-parallel degree. RT_EUSAGE where they do not divide;
+ * the errors of rt_cluster_read. */
+int rt_step_settle_cluster(struct rt_settled_step *settled, const struct rt_device *device);
 void rt_settled_step_release(struct rt_settled_step *settled);
 
 /* Its graph, of one GPU in one pass; the errors of rt_model_source_graph. Of a file, the sizes that it has

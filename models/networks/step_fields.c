@@ -10,20 +10,17 @@
 #include <string.h>
 
 const char *const rt_step_field_names[RT_STEP_FIELDS] = {
-    "mode",         "batch",      "seq",          "image",
-    "images",       "frames",     "steps",        "context",
-    "seconds",      "layers",     "lengths",      "contexts",
-    "dtype",        "quant",      "kv_cache",     "runtime",
-    "optimizer",    "recompute",  "attention",    "lora",
-    "layout",       "fusion",     "autocast",     "dp",
-    "tp",           "pp",         "microbatches", "ep",
-    "attention_dp", "ulysses",    "ring",         "cp",
-    "vp",           "sp",         "tp_overlap",   "schedule",
-    "shard",        "shard_gpus", "fabric",       "link_gbs",
-    "node_gpus",    "node_gbs",   "network",      "oversubscription",
-    "cluster",      "no_overlap", "host",         "host_us",
-    "server",       "input",      "result",       "overlap",
-    "power_limit",  "interval",
+    "mode",     "batch",        "seq",        "image",        "images",
+    "frames",   "steps",        "context",    "seconds",      "layers",
+    "lengths",  "contexts",     "dtype",      "quant",        "kv_cache",
+    "runtime",  "optimizer",    "recompute",  "attention",    "lora",
+    "layout",   "fusion",       "autocast",   "dp",           "tp",
+    "pp",       "microbatches", "ep",         "attention_dp", "ulysses",
+    "ring",     "cp",           "vp",         "sp",           "tp_overlap",
+    "schedule", "shard",        "shard_gpus", "fabric",       "link_gbs",
+    "nodes",    "node_gpus",    "node_gbs",   "network",      "oversubscription",
+    "cluster",  "no_overlap",   "host",       "host_us",      "server",
+    "input",    "result",       "overlap",    "power_limit",  "interval",
 };
 
 const char *const rt_shard_kinds[RT_SHARD_COUNT] = {"none", "optimizer", "gradients", "parameters"};
@@ -160,6 +157,7 @@ static const struct rt_option_value rows[RT_STEP_FIELDS] = {
     [RT_STEP_SHARD_GPUS] = GPUS(parallel.shard_gpus),
     [RT_STEP_FABRIC] = CHOICE(parallel.fabric, rt_fabrics),
     [RT_STEP_LINK_GBS] = RT_NUMBER(struct rt_step, parallel.link_gbs, 0.01, 1e5),
+    [RT_STEP_NODES] = GPUS(nodes),
     [RT_STEP_NODE_GPUS] = GPUS(parallel.cluster.node_gpus),
     [RT_STEP_NODE_GBS] = RT_NUMBER(struct rt_step, parallel.cluster.node_gbs, 0.01, 1e5),
     [RT_STEP_NETWORK] = CHOICE(parallel.cluster.network, rt_networks),
@@ -222,6 +220,12 @@ static char *text_of(const struct rt_settled_step *settled, enum rt_step_field f
                    : rt_format("%" PRId64, step->image);
     case RT_STEP_IMAGES:
         return rt_format("%" PRId64, step->images);
+    case RT_STEP_DP:
+        return rt_format("%" PRId64, step->parallel.data);
+    case RT_STEP_NODE_GPUS:
+        return rt_format("%" PRId64, step->parallel.cluster.node_gpus);
+    case RT_STEP_NODE_GBS:
+        return rt_format("%g", step->parallel.cluster.node_gbs);
     case RT_STEP_FRAMES:
         return rt_format("%" PRId64, step->frames);
     case RT_STEP_STEPS:

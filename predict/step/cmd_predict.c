@@ -28,7 +28,7 @@ struct arguments {
     const char *predictor, *model, *as, *trace;
     struct rt_names gpus, reports;
     struct rt_numbers batches, sequences, images; /* those of the step, case by case; none: not given */
-    int64_t dataset_size, nodes;
+    int64_t dataset_size, top;
     struct rt_electricity electricity;
     struct rt_step step;
     struct rt_network_memo *memo;
@@ -38,7 +38,7 @@ struct arguments {
     struct rt_numbers limits;
     double clock_mhz;
     struct rt_onnx_given onnx;
-    bool max_batch, fallback, overwrite, json, no_patterns;
+    bool max_batch, fallback, overwrite, json, no_patterns, data_given;
 };
 
 /* "1,2,4" */
@@ -163,6 +163,8 @@ static const struct rt_option options[] = {
      "(no peer access); default: own, by the GPU's links"},
     {"no-overlap", 0, NULL, RT_FLAG(struct arguments, step.parallel.no_overlap),
      "Sum gradients after the backward pass, not during it"},
+    RT_HEADING("Servers:"),
+    RT_STEP_CLUSTER_OPTIONS(struct arguments, step),
     RT_HEADING("A share of the SMs:"),
     {"sm-share", 0, "LIST", RT_OWN(struct arguments, shares, rt_shares_read),
      "The step's time against its share of the GPU's SMs, in percent, and the smallest share that is as good "
@@ -184,7 +186,7 @@ static const struct rt_option options[] = {
     RT_HEADING("Output:"),
     {"interval", 0, "LEVEL", RT_NUMBER(struct arguments, step.level, 0, 0.99),
      "Level of the interval around the total, a share: 0.9 holds nine of ten; 0: none"},
-    {"nodes", 0, "N", RT_INTEGER(struct arguments, nodes, 1, INT32_MAX),
+    {"top", 0, "N", RT_INTEGER(struct arguments, top, 1, INT32_MAX),
      "List the N nodes of the graph that take longest; in JSON with the node of the ONNX file that each is "
      "made of (default 10)"},
     {"fallback", 0, NULL, RT_FLAG(struct arguments, fallback),
@@ -299,6 +301,7 @@ static int find_batch(const struct rt_model_source *source, struct rt_prediction
     if (status != RT_OK)
         return status;
     prediction->batch = prediction->settled.step.batch = largest > 0 ? largest : parts;
+    prediction->settled.assumed &= ~((uint64_t)1 << RT_STEP_BATCH);
     prediction->settled.graph.batch = prediction->batch / parts;
     rt_graph_release(&prediction->graph);
     return rt_settled_step_graph(&prediction->settled, source, &prediction->graph);
@@ -308,9 +311,12 @@ static int begin(const struct arguments *arguments, const struct rt_model_source
                  const struct rt_device *device, size_t i, struct rt_prediction *prediction)
 {
     struct rt_step step = case_of(arguments, i);
-    if (arguments->max_batch) /* the least to begin with */
-        step.batch = rt_parallelism_parts(&step.parallel);
-    int status = rt_prediction_begin(&step, source, device, prediction);
+    int status = rt_prediction_begin(&step, source, device, prediction); /* of --max-batch, the least first */
+    int64_t data = prediction->settled.step.parallel.data;
+    if (status == RT_OK && arguments->data_given && data != step.parallel.data)
+        status =
+            rt_fail(RT_EUSAGE, "--nodes %" PRId64 " has GPUs for --dp %" PRId64 "; leave one of them out",
+                    step.nodes, data);
     return status == RT_OK && arguments->max_batch ? find_batch(source, prediction) : status;
 }
 
@@ -434,7 +440,7 @@ static int predict_on(const struct arguments *arguments, const struct rt_model_s
         prediction->predictor = predictor;
         prediction->gpu_changes = changes;
         prediction->dataset_size = arguments->dataset_size;
-        prediction->nodes = (size_t)arguments->nodes;
+        prediction->nodes = (size_t)arguments->top;
         prediction->electricity = arguments->electricity;
         status = begin(arguments, &said, device, i, prediction);
         said.quiet = true;
@@ -537,6 +543,7 @@ static int run(const struct rt_command_line *line)
 {
     struct arguments *arguments = line->options;
     struct rt_model_source source;
+    arguments->data_given = rt_given(line, "dp");
     int status = check_arguments(arguments);
     if (status == RT_OK)
         status = check_shares(line);

@@ -1,7 +1,7 @@
 /* Collectives of a step. See collectives.h. */
 #include "predict/step/collectives.h"
 #include "base/status.h"
-#include "datasets/designs.h"
+#include "datasets/cluster.h"
 #include "models/networks/graph.h"
 
 #include <math.h>
@@ -27,20 +27,6 @@ static void set_link(struct rt_collectives *collectives, double gbs)
             rt_device_fabric(device) == RT_FABRIC_PCIE ? RT_FABRIC_PCIE_PEER : RT_FABRIC_SWITCH;
 }
 
-struct rt_cluster rt_cluster_of(const struct rt_device *device, const struct rt_parallelism *parallel)
-{
-    struct rt_cluster cluster = parallel->cluster;
-    if (cluster.node_gpus < 1)
-        cluster.node_gpus = rt_device_node_gpus(device);
-    if (!(cluster.node_gbs > 0))
-        cluster.node_gbs = rt_design_of(device)->nic_gbs;
-    if (cluster.network == RT_NETWORK_OWN)
-        cluster.network = RT_NETWORK_INFINIBAND;
-    if (!(cluster.oversubscription >= 1))
-        cluster.oversubscription = 1;
-    return cluster;
-}
-
 void rt_collectives_init(struct rt_collectives *out, const struct rt_predictor *predictor,
                          const struct rt_device *device, const struct rt_graph *graph,
                          const struct rt_parallelism *parallel, double level)
@@ -51,7 +37,7 @@ void rt_collectives_init(struct rt_collectives *out, const struct rt_predictor *
                                    .library = library_of(&graph->options),
                                    .dtype = graph->options.dtype,
                                    .level = level,
-                                   .cluster = rt_cluster_of(device, parallel)};
+                                   .cluster = rt_cluster_settled(&parallel->cluster, device)};
     for (int group = 0; group < RT_GROUPS; group++)
         out->groups[group] = rt_parallelism_group(parallel, (enum rt_gpu_group)group);
     if (!isnan(parallel->link_gbs))

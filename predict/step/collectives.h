@@ -29,9 +29,6 @@ void rt_collectives_init(struct rt_collectives *out, const struct rt_predictor *
                          const struct rt_device *device, const struct rt_graph *graph,
                          const struct rt_parallelism *parallel, double level);
 
-/* Servers of a step: what the parallelism says of them, the rest as the device's and its design's. */
-struct rt_cluster rt_cluster_of(const struct rt_device *device, const struct rt_parallelism *parallel);
-
 /* RT_EFORMAT where the bandwidth between `gpus` of one server is unknown. */
 int rt_collectives_check(const struct rt_collectives *collectives, int64_t gpus);
 

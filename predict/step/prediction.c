@@ -254,6 +254,11 @@ static void add_subject(struct rt_report *report, const struct rt_prediction *pr
         {"parallel.link_gbs", rt_json_number(link.gbs)},
         {"parallel.link_peers", rt_json_number(link.peers)},
         {"parallel.fabric", json_string(rt_fabrics[p->fabric])},
+        {"parallel.node_gpus", p->cluster.node_gpus > 0 ? json_integer(p->cluster.node_gpus) : json_null()},
+        {"parallel.node_gbs", rt_json_number(p->cluster.node_gbs)},
+        {"parallel.network", json_string(rt_networks[p->cluster.network])},
+        {"parallel.oversubscription",
+         p->cluster.oversubscription >= 1 ? json_real(p->cluster.oversubscription) : json_null()},
     };
     for (size_t i = 0; i < RT_COUNT(members); i++)
         rt_report_add_json(report, members[i].key, members[i].value);

@@ -102,6 +102,7 @@ enum rt_warning {
     RT_WARNING_ROOFLINE,   /* a part is the bare roofline */
     RT_WARNING_BEYOND,     /* kernels unlike those that were measured */
     RT_WARNING_FEW,        /* ops that few GPUs were measured in */
+    RT_WARNING_SERVERS,    /* tensor-parallel GPUs in several servers */
     RT_WARNING_COUNT
 };
 /* One sentence, NULL where there is no such reason. Free with free(). */

@@ -2,9 +2,11 @@
 #include "base/status.h"
 #include "base/units.h"
 #include "base/text.h"
+#include "datasets/cluster.h"
 #include "predict/step/prediction.h"
 #include "predict/step/uncertainty.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -171,16 +173,35 @@ static char *roofline(const struct rt_prediction *prediction)
         "{fallback}: part of the time is the bare roofline, which is a lower bound, not a forecast");
 }
 
+/* Two collectives a layer, forward alone. */
+static char *over_servers(const struct rt_prediction *prediction)
+{
+    const struct rt_parallelism *parallel = &prediction->settled.step.parallel;
+    struct rt_group_places tensor = rt_parallelism_group(parallel, RT_GROUP_TENSOR);
+    struct rt_cluster cluster = rt_cluster_settled(&parallel->cluster, &prediction->device);
+    if (tensor.gpus <= cluster.node_gpus)
+        return NULL;
+    return rt_sentence("{tp} %" PRId64 ": the tensor-parallel GPUs lie in several servers of %" PRId64
+                       ", so that every layer waits for the network; {tp} %" PRId64
+                       " stays in one, and {node_gpus} says how many a server or NVLink domain has",
+                       tensor.gpus, cluster.node_gpus, cluster.node_gpus);
+}
+
 char *rt_prediction_warning(const struct rt_prediction *prediction, enum rt_warning warning)
 {
     if (prediction->refused != NULL)
         return NULL;
     static char *(*const reasons[RT_WARNING_COUNT])(const struct rt_prediction *) = {
-        [RT_WARNING_MEMORY] = no_fit,       [RT_WARNING_TIGHT] = tight_fit,
-        [RT_WARNING_POSITIONS] = positions, [RT_WARNING_UNFINISHED] = unfinished,
-        [RT_WARNING_EMULATED] = emulated,   [RT_WARNING_ROOFLINE] = roofline,
+        [RT_WARNING_MEMORY] = no_fit,
+        [RT_WARNING_TIGHT] = tight_fit,
+        [RT_WARNING_POSITIONS] = positions,
+        [RT_WARNING_UNFINISHED] = unfinished,
+        [RT_WARNING_EMULATED] = emulated,
+        [RT_WARNING_ROOFLINE] = roofline,
         [RT_WARNING_WEIGHTS] = weights_alone,
-        [RT_WARNING_BEYOND] = beyond,       [RT_WARNING_FEW] = few,
+        [RT_WARNING_BEYOND] = beyond,
+        [RT_WARNING_FEW] = few,
+        [RT_WARNING_SERVERS] = over_servers,
     };
     return reasons[warning](prediction);
 }

@@ -74,7 +74,7 @@ class OpTime:
 @dataclass(frozen=True)
 class NodeTime:
     """A node of the graph, all its phases and repeats. `of` is the node of the ONNX file that it is made of, where
-    nodes=N asks for it; of modules that is the module's name and the operator."""
+    top=N asks for it; of modules that is the module's name and the operator."""
 
     node: str
     block: str
@@ -110,7 +110,7 @@ class Forecast:
     memory: Memory
     coverage: float  # 0..1: share of the kernels' time that networks forecast which were fitted to their ops
     ops: Sequence[OpTime]
-    nodes: Sequence[NodeTime]  # the heaviest first: ten, or as many as were asked for (nodes=N)
+    nodes: Sequence[NodeTime]  # the heaviest first: ten, or as many as were asked for (top=N)
     warnings: Sequence[str]
     raw: Mapping[str, Any] = field(repr=False)
 
@@ -362,7 +362,7 @@ def forecast(model: Text, gpu: Gpu, *, batch: Optional[int] = None, seq: Optiona
     `model` is a name (`models()`), a config.json, a folder with one, or an ONNX file; `gpu` a name (`devices()`), a
     file, either with changes ("H100,sms=100"), or a Device. What is not given is as on the command line: a batch of 1,
     the model's positions (at most 1024) as sequence, its own dtype, inference. Other options of `rooftile predict`
-    go by their names with underscores: context=2048, kv_cache="fp8", power_limit=300, nodes=100, dim={"seq": 128}.
+    go by their names with underscores: context=2048, kv_cache="fp8", power_limit=300, top=100, dim={"seq": 128}.
     """
     for name, value in (("gpu", gpu), ("batch", batch), ("seq", seq), *options.items()):
         if name not in ("dim", "shape"):

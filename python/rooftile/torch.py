@@ -179,7 +179,7 @@ def _ask(module: Any, example_inputs: Any, gpus: OptionValue, predictor: Union[T
         export(module, example_inputs, path, batch=options.get("batch") is not None or bool(options.get("max_batch")),
                dynamic=dynamic, exporter=exporter)
         try:
-            rows = ask(path, gpus, predictor, {"nodes": ALL_NODES, **options})
+            rows = ask(path, gpus, predictor, {"top": ALL_NODES, **options})
         except RooftileError as error:
             raise RooftileError(str(error).replace(path, name), error.status) from None
     for row in rows:

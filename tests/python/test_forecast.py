@@ -13,8 +13,8 @@ CASES = [
      ["--batch", "8", "--seq", "128", "--mode", "training", "--optimizer", "adamw", "--dp", "4"]),
     ("llama-2-7b", "H200", {"mode": "decode", "context": 2048, "dtype": "bf16", "kv_cache": "fp8", "tp": 2},
      ["--mode", "decode", "--context", "2048", "--dtype", "bf16", "--kv-cache", "fp8", "--tp", "2"]),
-    ("resnet50", "L4,sms=40", {"batch": 16, "layout": "nhwc", "autocast": True, "nodes": 3},
-     ["--batch", "16", "--layout", "nhwc", "--autocast", "--nodes", "3"]),
+    ("resnet50", "L4,sms=40", {"batch": 16, "layout": "nhwc", "autocast": True, "top": 3},
+     ["--batch", "16", "--layout", "nhwc", "--autocast", "--top", "3"]),
     ("gpt2-large", "A100-40", {"power_limit": 250, "max_batch": True, "interval": 0.5},
      ["--power-limit", "250", "--max-batch", "--interval", "0.5"]),
 ]
@@ -121,7 +121,7 @@ class Figures(harness.Case):
     @unittest.skipUnless(harness.has_onnx(), "built without ONNX")
     def test_onnx_files(self):
         path = harness.SOURCE / "models/networks/zoo/resnet50.onnx"
-        by_dim = rooftile.forecast(path, "H100", dim={"batch": 8}, nodes=5)
+        by_dim = rooftile.forecast(path, "H100", dim={"batch": 8}, top=5)
         self.assertEqual(by_dim.time_ms, rooftile.forecast(path, "H100", batch=8).time_ms)
         self.assertEqual(by_dim.time_ms, rooftile.forecast("resnet50", "H100", batch=8).time_ms)
         self.assertEqual([node.of for node in by_dim.nodes if node.of is None], [])
