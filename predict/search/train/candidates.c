@@ -3,9 +3,9 @@
 #include "base/hash_set.h"
 #include "base/status.h"
 #include "base/text.h"
+#include "datasets/cluster.h"
 #include "models/networks/architectures/parts.h"
 #include "predict/search/train/plan.h"
-#include "predict/step/collectives.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -44,7 +44,8 @@ static void add_divisors(struct values *values, int64_t of, int64_t most)
 
 int64_t rt_training_node_gpus(const struct rt_training_plan *plan, const struct rt_training_cell *cell)
 {
-    return rt_cluster_of(&plan->request->gpu[cell->gpu].device, &plan->request->step.parallel).node_gpus;
+    return rt_cluster_settled(&plan->request->step.parallel.cluster, &plan->request->gpu[cell->gpu].device)
+        .node_gpus;
 }
 
 static const struct rt_training_cell *cell_of(const struct cutting *c)
