@@ -3,8 +3,9 @@
 
     training_table.py ROOFTILE FOLDER NAME... >training.csv
 
-FOLDER holds for each NAME what its converter of scripts/corpora wrote (NAME.csv) and `rooftile evaluate --workloads --json` of it (NAME.json).
-A row is a part of a corpus: all of it, a GPU, a GPU on as many servers; of LLMs dense ones and those with experts; without `slow` rows and with them.
+FOLDER holds for each NAME what its converter of scripts/corpora wrote (NAME.csv) and `rooftile evaluate --workloads --json` of it (NAME.json); NAME-x.json is
+another predictor's of the same. A row is a part of a corpus: all of it, dense models and those with experts, a GPU, a GPU on as many servers (NVLink domains), a benchmark or model where they are few; `all` is without `slow` rows and
+toys, a row of their own has them.
 
   rows, expressible_pct   runs that were measured (out of memory too); the share of them that a step can be made of
   mape, median, bias      error of the forecast, percent of the measured time; above 0: too slow
@@ -16,6 +17,7 @@ A row is a part of a corpus: all of it, a GPU, a GPU on as many servers; of LLMs
 import csv
 import functools
 import json
+import re
 import statistics
 import subprocess
 import sys
@@ -26,6 +28,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent / "corpora"))
 import catalogue
 
 MFU = 0.4
+MOST_PARTS = 24  # of benchmarks and models
+EXPERTS = re.compile(r"mixtral|deepseek|gpt-oss|kimi|-a\d+b|NVIDIA-Nemotron-3", re.I)
 COLUMNS = ("corpus", "part", "rows", "expressible_pct", "forecast", "mape", "median", "bias", "roofline", "six_nd", "groups", "rank", "regret", "regret_max",
            "ran", "ran_right", "failed", "failed_right")
 PEAKS = {"fp8": "fp8_matrix_tflops", "fp4": "fp4_matrix_tflops", "bf16": "bf16_matrix_tflops", "fp16": "fp16_matrix_tflops", "tf32": "tf32_matrix_tflops"}
@@ -66,7 +70,7 @@ def key_of(row, sequence="sequence"):
 
 def measured_rows(folder, name):
     """Converted rows, each with its forecast and roofline in us where it has one, or the reason why not."""
-    table = list(csv.DictReader(open(folder / f"{name}.csv", encoding="utf-8")))
+    table = list(csv.DictReader(open(folder / f"{name.split('-')[0]}.csv", encoding="utf-8")))
     report = json.load(open(folder / f"{name}.json", encoding="utf-8"))
     waiting = defaultdict(list)
     for row in report["rows"]:
@@ -136,18 +140,23 @@ def cells(rooftile, table, taken):
 
 
 def parts(table):
-    """(name, rows) of each part that says something of its own."""
-    usual = [row for row in table if not row.get("slow")]
+    """(name, rows) of each part that says something of its own: without `slow` rows and toys, by GPU, on as many servers, by benchmark or model."""
+    usual = [row for row in table if not row.get("slow") and not row.get("toy")]
     if len(usual) < len(table):
-        yield "all, with slow rows", table
+        yield "all, with slow rows" if any(row.get("slow") for row in table) else "all, with toys", table
     yield "all", usual
     by = defaultdict(list)
     for row in usual:
-        by[row["device"]].append(row)
-        by[f"{row['device']}, {row.get('servers') or '?'} servers"].append(row)
-    for name, rows in sorted(by.items()):
-        if len(rows) < len(usual):
-            yield name, rows
+        kind = "experts" if EXPERTS.search(row["model"]) else "dense"
+        by[0, kind].append(row)
+        by[0, f"{row['device']}, {kind}"].append(row)
+        by[0, row["device"]].append(row)
+        by[1, f"{row['device']}, servers", int(row.get("servers") or 0)].append(row)
+        by[2, row.get("run", "")].append(row)
+    few = sum(key[0] == 2 for key in by) <= MOST_PARTS
+    for key, rows in sorted(by.items()):
+        if len(rows) < len(usual) and (key[0] < 2 or few):
+            yield f"{key[1]} {key[2]}" if key[0] == 1 else key[1], rows
 
 
 def main(rooftile, folder, *names):

@@ -807,7 +807,9 @@ static uint32_t scatter_tokens(struct rt_graph *graph, uint32_t x, int64_t eleme
 static uint32_t gather_tokens(struct rt_graph *graph, uint32_t x, int64_t elements)
 {
     const int64_t dim[] = {graph->options.tensor_parallel, elements};
-    x = quantise(graph, x, 1, elements / dim[0]);
+    int64_t tokens = graph->options.batch * graph->options.sequence;
+    int64_t rows = tokens > 0 && tokens % dim[0] == 0 && elements % tokens == 0 ? tokens / dim[0] : 1;
+    x = quantise(graph, x, rows, elements / dim[0] / rows);
     uint32_t node = rt_node_add(graph, "sequence.gather", x, RT_NO_INPUT, (double)elements);
     graph->nodes[node].regathered = true;
     gather_kernel(graph, RT_FORWARD, dim);
