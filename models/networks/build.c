@@ -205,7 +205,7 @@ static void ring_pass(struct rt_graph *graph, enum rt_phase phase, const int64_t
         rt_graph_add_kernel(graph, phase, RT_OP_SEND_RECEIVE, (const int64_t[]){2, elements});
     kernel->group = RT_GROUP_CONTEXT;
     kernel->overlaps = true;
-    kernel = rt_graph_add_kernel(graph, phase, RT_OP_ATTENTION_CROSS, dim);
+    kernel = rt_graph_add_kernel(graph, phase, RT_OP_ATTENTION_CONTEXT, dim);
     double products = phase == RT_BACKWARD ? BACKWARD_PRODUCTS : 1;
     kernel->multiple = products;
     kernel->flops *= products;
@@ -807,7 +807,8 @@ static uint32_t scatter_tokens(struct rt_graph *graph, uint32_t x, int64_t eleme
 static uint32_t gather_tokens(struct rt_graph *graph, uint32_t x, int64_t elements)
 {
     const int64_t dim[] = {graph->options.tensor_parallel, elements};
-    int64_t tokens = graph->options.batch * graph->options.sequence;
+    int64_t tokens =
+        graph->options.batch * graph->options.sequence / rt_at_least_one(graph->options.context_parallel);
     int64_t rows = tokens > 0 && tokens % dim[0] == 0 && elements % tokens == 0 ? tokens / dim[0] : 1;
     x = quantise(graph, x, rows, elements / dim[0] / rows);
     uint32_t node = rt_node_add(graph, "sequence.gather", x, RT_NO_INPUT, (double)elements);

@@ -45,9 +45,10 @@ uint32_t rt_build_fused_attention(struct rt_graph *graph, const char *name, uint
 
 /* Context parallel, of the last node, attention of a GPU's tokens to its own: keys and values of `elements`
  * go round, each while attention to those before runs (Liu et al., Ring Attention, 2023); backward with their
- * gradients. `dim`: of attention_cross, to half of the keys of another GPU: causal, with a piece of both
- * halves of the sequence on each GPU (Brandon et al., Striped Attention, 2023; Transformer Engine's
- * context_parallel). Or all keys and values are gathered before, `elements` in all (Llama 3, section 3.3.2).
+ * gradients. `dim`: of attention_context to its own, which has as many scores as that to half of the keys of
+ * another GPU: causal, with a piece of both halves of the sequence on each GPU (Brandon et al., Striped
+ * Attention, 2023; Transformer Engine's context_parallel). Or all keys and values are gathered before,
+ * `elements` in all (Llama 3, section 3.3.2).
  */
 void rt_build_ring(struct rt_graph *graph, const int64_t *dim, int64_t elements);
 void rt_build_gathered_context(struct rt_graph *graph, int64_t elements);

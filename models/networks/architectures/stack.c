@@ -216,8 +216,8 @@ static int64_t gathered_keys(const struct rt_stack *stack)
 }
 
 /* Each pass brings another GPU's keys, to half of which all queries attend or all of which half of the
- * queries do: as many scores. */
-static void share_context(const struct rt_stack *stack)
+ * queries do: as many scores as of the GPU's own, whose kernel it is, without a mask. */
+static void share_context(const struct rt_stack *stack, const int64_t *own)
 {
     const struct rt_shape *s = &stack->shape;
     int64_t gpus = stack->graph->options.context_parallel;
@@ -225,8 +225,7 @@ static void share_context(const struct rt_stack *stack)
     if (gathers_context(stack))
         rt_build_gathered_context(stack->graph, gpus * elements);
     else
-        rt_build_ring(stack->graph,
-                      (const int64_t[]){s->batch, s->queries, s->heads, mean_dim(s), s->keys / 2}, elements);
+        rt_build_ring(stack->graph, own, elements);
 }
 
 static uint32_t fused_attention(const struct rt_stack *stack, const struct rt_attention *attention,
@@ -257,7 +256,7 @@ static uint32_t fused_attention(const struct rt_stack *stack, const struct rt_at
         rt_build_fused_attention(stack->graph, attention->name.fused, in->q, in->k, in->v,
                                  decode ? RT_OP_ATTENTION_GENERATION : RT_OP_ATTENTION_CONTEXT, dim, outputs);
     if (stack->graph->options.context_parallel > 1)
-        share_context(stack);
+        share_context(stack, dim);
     rt_node_recompute(stack->graph);
     return node;
 }
