@@ -4,6 +4,7 @@
 #include "base/outputs.h"
 #include "datasets/dataset.h"
 #include "datasets/export_csv.h"
+#include "datasets/health.h"
 #include "datasets/import/import.h"
 #include "datasets/dataset_order.h"
 #include "base/progress.h"
@@ -53,6 +54,25 @@ static int read_shown(const struct arguments *arguments, const char *what, struc
     return status;
 }
 
+/* ---- the health of sessions ---- */
+
+static const char LEAVES_OUT[] = "`rooftile train` leaves it out";
+
+static void add_health(struct rt_report *report, const struct rt_dataset *dataset,
+                       const struct rt_session_health *health)
+{
+    rt_report_add_table(report, "sessions", "health of sessions", rt_health_sessions(health, dataset));
+    rt_report_add_table(report, "health", "what is wrong with them", rt_health_complaints(health, dataset));
+}
+
+static void warn_of_health(const struct rt_dataset *dataset)
+{
+    struct rt_session_health health;
+    rt_health_judge(dataset, &health);
+    rt_health_warn(&health, dataset, -1, 0, LEAVES_OUT);
+    rt_health_release(&health);
+}
+
 /* ---- info ---- */
 
 static int run_info(const struct rt_command_line *line)
@@ -86,6 +106,11 @@ static int run_info(const struct rt_command_line *line)
     rt_report_add_table(report, "ranges", "ranges", rt_summary_ranges(&d));
     rt_report_add_table(report, "flags", "flags", rt_summary_flags(&d));
     rt_report_add_table(report, "attributes", "attributes of groups", rt_summary_attributes(&d));
+    struct rt_session_health health;
+    rt_health_judge(&d, &health);
+    add_health(report, &d, &health);
+    rt_health_warn(&health, &d, -1, 0, LEAVES_OUT);
+    rt_health_release(&health);
     rt_dataset_release(&d);
     return rt_report_end_with(report, arguments->json, &arguments->reports);
 }
@@ -203,6 +228,8 @@ static int run_import(const struct rt_command_line *line)
         set_text(&dataset.source, arguments->source);
         set_text(&dataset.licence, arguments->licence);
         status = rt_dataset_write(&dataset, arguments->out);
+        if (status == RT_OK)
+            warn_of_health(&dataset);
         rt_dataset_release(&dataset);
     }
     if (report.total.read + report.skipped.count + report.other_count > 0)
@@ -316,6 +343,7 @@ static int add_file(struct rt_dataset *merged, const char *path, struct probed_l
     int status = rt_dataset_read_shown(path, progress, &dataset);
     if (status != RT_OK)
         return status;
+    warn_of_health(&dataset);
     note_differences(probed, merged, &dataset);
     status = rt_dataset_append(merged, &dataset);
     if (status == RT_OK) {
@@ -452,6 +480,9 @@ static int run_validate(const struct rt_command_line *line)
     rt_report_add_table(report, "checks", "", check_rows(&validation, arguments->max_impossible));
     rt_report_add_table(report, "impossible", "faster than the roofline allows, worst first",
                         impossible_rows(&dataset, &validation));
+    struct rt_session_health health;
+    rt_health_judge(&dataset, &health);
+    add_health(report, &dataset, &health);
     status = rt_report_end(report, arguments->json);
     for (int i = 0; status == RT_OK && i < RT_CHECK_COUNT; i++) {
         const struct rt_check *check = &validation.checks[i];
@@ -459,6 +490,13 @@ static int run_validate(const struct rt_command_line *line)
             status = rt_fail(RT_EFORMAT, "%s: the check \"%s\" found %zu wrong: %s", arguments->names.name[0],
                              check->name, check->wrong, check->first);
     }
+    const struct rt_complaint *refusal = rt_health_refusal(&health, -1);
+    if (status == RT_OK && refusal != NULL)
+        status = rt_fail(RT_EFORMAT, "%s: a session of %s cannot be believed: %s", arguments->names.name[0],
+                         dataset.devices[health.sessions[refusal->session].device].name, refusal->text);
+    if (status == RT_OK)
+        rt_health_warn(&health, &dataset, -1, 0, LEAVES_OUT);
+    rt_health_release(&health);
     rt_dataset_release(&dataset);
     return status;
 }
@@ -540,7 +578,8 @@ static const struct rt_command export = {
     .operands_usage = "DATA.h5",
     .about =
         "Writes a dataset as a folder of CSV files: samples.csv, workloads.csv, devices.csv, groups.csv, "
-        "strings.csv, dims.csv, meta.csv. `rooftile dataset import --format csv` makes the same dataset of it again, "
+        "strings.csv, dims.csv, meta.csv. `rooftile dataset import --format csv` makes the same dataset of "
+        "it again, "
         "byte for byte.",
     .details = "scripts/dataset_parquet.py makes Parquet of the folder, a column for each dim by its name.\n"
                "Example:\n  rooftile dataset export --format csv data.h5 -o data/",
@@ -594,7 +633,9 @@ static const struct rt_command validate = {
     .operands_usage = "DATA.h5",
     .about =
         "Checks a dataset: checksums, units, ranges, duplicates, devices, samples that are faster than the "
-        "roofline of their GPU allows. One line per check; exit status 1 where one fails.",
+        "roofline of their GPU allows, the health of sessions. One line per check; exit status 1 where one "
+        "fails, or a "
+        "session is refused.",
     .details = "Example:\n  rooftile dataset validate data.h5 --max-impossible 10",
     .options = validate_options,
     .option_count = RT_COUNT(validate_options),

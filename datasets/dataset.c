@@ -42,6 +42,7 @@ void rt_dataset_release(struct rt_dataset *dataset)
     free(dataset->created);
     free(dataset->source);
     free(dataset->licence);
+    free(dataset->file_end);
     memset(dataset, 0, sizeof *dataset);
 }
 
@@ -259,17 +260,22 @@ int rt_dataset_append(struct rt_dataset *dataset, const struct rt_dataset *from)
     return status;
 }
 
-/* Keeps the first of equal elements, in order. NaN equals NaN here: elements are compared as bytes. */
-static size_t drop_equal(void *elements, size_t *count, size_t size)
+/* Keeps the first of equal elements, in order. NaN equals NaN here: elements are compared as bytes. `end`
+ * (ends) lie between elements and stay between the same. */
+static size_t drop_equal(void *elements, size_t *count, size_t size, size_t *end, size_t ends)
 {
     char *base = elements;
-    size_t kept = 0;
+    size_t kept = 0, next = 0;
     struct rt_hash_set set = {0};
     rt_hash_set_reserve(&set, *count);
     for (size_t i = 0; i < *count; i++) {
+        for (; next < ends && end[next] == i; next++)
+            end[next] = kept;
         memmove(base + kept * size, base + i * size, size);
         kept += rt_hash_set_add_bytes(&set, base, size, kept) < 0;
     }
+    for (; next < ends; next++)
+        end[next] = kept;
     rt_hash_set_release(&set);
     size_t dropped = *count - kept;
     *count = kept;
@@ -278,8 +284,9 @@ static size_t drop_equal(void *elements, size_t *count, size_t size)
 
 size_t rt_dataset_drop_duplicates(struct rt_dataset *dataset)
 {
-    return drop_equal(dataset->samples, &dataset->sample_count, sizeof *dataset->samples) +
-           drop_equal(dataset->workloads, &dataset->workload_count, sizeof *dataset->workloads);
+    return drop_equal(dataset->samples, &dataset->sample_count, sizeof *dataset->samples, dataset->file_end,
+                      dataset->file_count) +
+           drop_equal(dataset->workloads, &dataset->workload_count, sizeof *dataset->workloads, NULL, 0);
 }
 
 /* ---- row numbers that columns hold ---- */

@@ -22,6 +22,8 @@
  *   device_choice         which devices --gpu and --hold-out-gpu mean
  *   csv_cell, export_csv  a dataset as CSV
  *   summary, validate     what `rooftile dataset info` and `validate` compute
+ *   power                 what a board's power sustains
+ *   health                can a session be believed?
  *   import/               measurements of others, a file per source
  *   cmd_dataset, cmd_devices    the commands
  */
@@ -55,6 +57,9 @@ struct rt_dataset {
     struct rt_group *groups;
     size_t group_count;
     struct rt_strings kernels, texts;
+    size_t *file_end; /* (file_count): where the samples of each end, of several files read as one; else NULL,
+                         0 */
+    size_t file_count;
     /* Provenance; heap texts, never NULL after rt_dataset_init. */
     char *uuid;    /* a hash of the content: rt_dataset_stamp */
     char *creator; /* "rooftile 0.1.0" */

@@ -48,6 +48,12 @@ static void describe_alike(const char *path, const struct rt_dataset *whole, str
     }
 }
 
+static void note_end(struct rt_dataset *dataset)
+{
+    dataset->file_end = rt_realloc(dataset->file_end, dataset->file_count + 1, sizeof *dataset->file_end);
+    dataset->file_end[dataset->file_count++] = dataset->sample_count;
+}
+
 /* Appends a file to the input and keeps where it comes from; the first one is taken as it is. */
 static int read_file(const char *path, struct rt_dataset_input *input)
 {
@@ -59,11 +65,13 @@ static int read_file(const char *path, struct rt_dataset_input *input)
     if (input->file_count == 1) {
         rt_dataset_release(&input->dataset);
         input->dataset = next;
+        note_end(&input->dataset);
         return RT_OK;
     }
     describe_alike(path, &input->dataset, &next);
     if ((status = append(&input->dataset, &next)) != RT_OK)
         rt_fail_context(status, "%s", path);
+    note_end(&input->dataset);
     rt_dataset_release(&next);
     return status;
 }

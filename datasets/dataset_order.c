@@ -107,6 +107,7 @@ void rt_dataset_arrange(struct rt_dataset *dataset, const size_t *order)
 {
     struct numberings all;
     struct rt_sample *samples = rt_malloc(dataset->sample_count * sizeof *samples);
+    dataset->file_count = 0; /* rows leave the file that they were in */
     for (size_t i = 0; i < dataset->sample_count; i++)
         samples[i] = dataset->samples[order[i]];
     free(dataset->samples);

@@ -546,3 +546,9 @@ void rt_device_suggest(struct rt_text *list)
     }
     rt_text_add(list, ":files json\n");
 }
+
+bool rt_device_is_gpu(const struct rt_device *device)
+{
+    return strcmp(device->vendor, "NVIDIA") == 0 ||
+           (strcmp(device->vendor, "AMD") == 0 && strcmp(device->architecture, "x86_64") != 0);
+}

@@ -53,4 +53,7 @@ int rt_device_catalogue(size_t i, struct rt_device *out);
 /* .suggests of rows (base/options.h): the shortest name of each; files. */
 void rt_device_suggest(struct rt_text *list);
 
+/* Not a CPU; one of AMD's has the architecture that uname says. */
+bool rt_device_is_gpu(const struct rt_device *device);
+
 #endif

@@ -187,8 +187,7 @@ static void check_duplicates(const struct rt_dataset *dataset, struct rt_check *
 
 /* ---- the roofline ---- */
 
-/* A lower bound of the bytes: at the narrowest width that the sample's attributes name. */
-static double least_bytes(const struct rt_dataset *dataset, const struct rt_sample *sample)
+double rt_sample_least_bytes(const struct rt_dataset *dataset, const struct rt_sample *sample)
 {
     double width = rt_dtypes[sample->call.dtype].bytes;
     const char *cache = rt_dataset_attribute(dataset, sample->group, "kv_cache_dtype");
@@ -198,21 +197,12 @@ static double least_bytes(const struct rt_dataset *dataset, const struct rt_samp
     return rt_ops[sample->call.op].bytes(sample->call.dim, width);
 }
 
-/* A lower bound of the FLOPs. How uneven the loads of experts are is an expectation (moe_routing.h); the
- * busiest GPU has at least its even share. */
-static double least_flops(const struct rt_sample *sample)
+double rt_sample_least_flops(const struct rt_sample *sample)
 {
     struct rt_sample even = *sample;
     if (rt_call_family(&sample->call) == RT_FAMILY_MOE)
         even.call.dim[RT_MOE_SKEW] = 0;
     return rt_call_least_flops(&even.call);
-}
-
-/* A CPU of AMD has the architecture that uname says. */
-static bool is_gpu(const struct rt_device *device)
-{
-    return strcmp(device->vendor, "NVIDIA") == 0 ||
-           (strcmp(device->vendor, "AMD") == 0 && strcmp(device->architecture, "x86_64") != 0);
 }
 
 /* Moving the bytes, where they are known: from the memory where the last-level cache cannot hold them, else
@@ -224,17 +214,17 @@ static double least_memory_us(const struct rt_dataset *dataset, const struct rt_
     if (rt_call_family(&sample->call) ==
         RT_FAMILY_MOE) /* what it reads depends on the routing of its tokens */
         return NAN;
-    double bytes = least_bytes(dataset, sample), us = 1e6 * bytes / (1e9 * device->bandwidth_gbs);
+    double bytes = rt_sample_least_bytes(dataset, sample), us = 1e6 * bytes / (1e9 * device->bandwidth_gbs);
     if (bytes > 4 * device->l2_mib * RT_MIB)
         return us;
-    return is_gpu(device) ? us / most_of_cache : NAN;
+    return rt_device_is_gpu(device) ? us / most_of_cache : NAN;
 }
 
 /* A kernel of a GPU waits at least once for the L2, about 200 cycles (Jia et al. 2018, arXiv:1804.06826,
  * section 3.2). */
 static double least_start_us(const struct rt_device *device)
 {
-    return is_gpu(device) ? 180 / device->clock_mhz : NAN;
+    return rt_device_is_gpu(device) ? 180 / device->clock_mhz : NAN;
 }
 
 /* Over the clock of the data sheet, where that is a typical one: best square products of GeForce boards reach
@@ -255,7 +245,7 @@ double rt_sample_least_us(const struct rt_dataset *dataset, const struct rt_samp
     const struct {
         double us;
         const char *limit;
-    } bounds[] = {{1e6 * least_flops(sample) / peak, "compute"},
+    } bounds[] = {{1e6 * rt_sample_least_flops(sample) / peak, "compute"},
                   {least_memory_us(dataset, sample), "memory"},
                   {least_start_us(device) / most_clock(device), "start"}};
     double least = NAN;

@@ -44,6 +44,12 @@ struct rt_validation {
 int rt_validate(const char *path, struct rt_progress *progress, struct rt_dataset *dataset,
                 struct rt_validation *out);
 
+/* Lower bounds of a sample's FLOPs and bytes. How uneven the loads of experts are is an expectation
+ * (moe_routing.h); the busiest GPU has at least its even share. Bytes are at the narrowest width that the
+ * sample's attributes name. */
+double rt_sample_least_flops(const struct rt_sample *sample);
+double rt_sample_least_bytes(const struct rt_dataset *dataset, const struct rt_sample *sample);
+
 /* The lower bound in us of a sample's time on its device, and what sets it ("compute", "memory", "start");
  * NaN where no bound is known. Compute always bounds (a convolution by a quarter of its FLOPs, as Winograd's
  * algorithm needs no more); the memory where the traffic exceeds four times the last-level cache, which

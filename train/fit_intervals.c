@@ -70,7 +70,7 @@ static void add_residuals(const struct rt_training *training, const struct rt_ne
     rt_device_effects_release(&effects);
 }
 
-/* Rows of one device outside the test split, scaled as the net's inputs, without throttled sessions: training
+/* Rows of one device outside the test split, scaled as the net's inputs: training
  * and validation. */
 static void gather_device(const struct rt_training *training, struct rt_network_fit *fit, size_t device,
                           struct rt_training_rows rows[2])
@@ -83,8 +83,6 @@ static void gather_device(const struct rt_training *training, struct rt_network_
         others[d] = d != device;
     data.held_out_device = others;
     rt_training_rows_gather(&data, &fit->net, &rows[0], &rows[1], &left_out);
-    if (!training->options->keep_all)
-        rt_throttled_drop(&data, &fit->net, false, &rows[0], &rows[1], &left_out);
     free(others);
 }
 

@@ -24,9 +24,6 @@ static void seed(struct rt_random *random, const struct rt_training *training, c
 static void prepare_rows(const struct rt_training *training, struct rt_network_fit *fit)
 {
     const struct rt_recipe *recipe = fit->recipe;
-    if (rt_recipe_has_effects(recipe) && !training->options->keep_all)
-        rt_throttled_drop(&training->data, &fit->net, !training->options->quiet, &fit->train,
-                          &fit->validation, &fit->left_out);
     if (recipe->rows_per_device > 0) {
         struct rt_random random;
         seed(&random, training, recipe, ROWS_STREAM);

@@ -113,6 +113,22 @@ static void describe(struct rt_predictor *predictor, const struct rt_dataset *da
     predictor->kept_no_test = split->all;
 }
 
+/* Judges what is fitted to, and says what of it is left out. */
+static void judge_health(struct rt_training *training)
+{
+    const struct rt_dataset *dataset = training->data.dataset;
+    const struct rt_train_options *options = training->options;
+    bool effects = strcmp(options->kind, "rooftile") == 0;
+    if (options->keep_all)
+        return;
+    rt_health_judge(dataset, &training->health);
+    training->data.health = &training->health;
+    for (size_t d = 0; d < dataset->device_count && !options->quiet; d++)
+        if (!training->held_out_device[d])
+            rt_health_warn(&training->health, dataset, (int32_t)d, effects ? 0 : 1u << RT_ROW_FAMILY,
+                           "left out ({keep_all} keeps it)");
+}
+
 int rt_training_init(struct rt_training *training, const struct rt_dataset *dataset,
                      const struct rt_train_options *options, struct rt_table *summary)
 {
@@ -124,7 +140,6 @@ int rt_training_init(struct rt_training *training, const struct rt_dataset *data
         .split = &options->split,
         .held_out_device = training->held_out_device,
         .held_out_op = training->held_out_op,
-        .keep_impossible = options->keep_all,
     };
     int status = check_kind(options->kind);
     if (status == RT_OK)
@@ -133,6 +148,7 @@ int rt_training_init(struct rt_training *training, const struct rt_dataset *data
         status = hold_out_ops(training);
     if (status != RT_OK)
         return status;
+    judge_health(training);
     list_devices(training);
     describe(&training->predictor, dataset, &options->split);
     training->pool = rt_threads_new(options->threads > 0 ? options->threads : rt_threads_processors());
@@ -146,6 +162,7 @@ void rt_training_release(struct rt_training *training)
 {
     rt_predictor_release(&training->predictor);
     rt_threads_free(training->pool);
+    rt_health_release(&training->health);
     free(training->held_out_device);
     free(training->signature);
     free(training->checkpoint);
@@ -216,7 +233,9 @@ const struct rt_column rt_train_columns[] = {
     {"unknown_tile", "tile unknown", 'd', 0},
     {"no_peak", "peak unknown", 'd', 0},
     {"impossible", NULL, 'd', 0},
+    {"stray", NULL, 'd', 0},
     {"throttled", NULL, 'd', 0},
+    {"refused", NULL, 'd', 0},
     {"epochs", NULL, 'd', 0},
     {"best_epoch", "best", 'd', 0},
     {"validation_mape", "validation MAPE %", 'f', 2},
@@ -229,18 +248,14 @@ void rt_training_summarise(struct rt_training *training, const struct rt_recipe 
                            const struct rt_fit *fit, double started)
 {
     size_t all = train + validation + left_out->held_out + left_out->test + left_out->failed +
-                 left_out->unknown_tile + left_out->no_peak + left_out->impossible + left_out->throttled;
-    if (left_out->impossible > 0 && !training->options->quiet)
-        rt_warn(
-            "%zu kernels of %s are faster than the roofline of their device allows and left out (`rooftile "
-            "dataset validate` names the worst; {keep_all} keeps them)",
-            left_out->impossible, rt_net_name(recipe->family, recipe->units));
+                 left_out->unknown_tile + left_out->no_peak + left_out->impossible + left_out->stray +
+                 left_out->throttled + left_out->refused;
     if (training->summary == NULL || all == 0) /* the data may lack families, and units */
         return;
     rt_table_row(training->summary, rt_net_name(recipe->family, recipe->units), (long long)train,
                  (long long)validation, (long long)left_out->held_out, (long long)left_out->test,
                  (long long)left_out->failed, (long long)left_out->unknown_tile, (long long)left_out->no_peak,
-                 (long long)left_out->impossible, (long long)left_out->throttled, (long long)fit->epoch,
-                 (long long)fit->best_epoch, fit->best_epoch > 0 ? fit->best_mape : NAN,
-                 rt_clock() - started);
+                 (long long)left_out->impossible, (long long)left_out->stray, (long long)left_out->throttled,
+                 (long long)left_out->refused, (long long)fit->epoch, (long long)fit->best_epoch,
+                 fit->best_epoch > 0 ? fit->best_mape : NAN, rt_clock() - started);
 }

@@ -13,7 +13,8 @@
 struct rt_training {
     struct rt_training_data data;
     const struct rt_train_options *options;
-    bool *held_out_device; /* (devices of the data) */
+    struct rt_session_health health; /* of the data; empty with keep_all */
+    bool *held_out_device;           /* (devices of the data) */
     bool held_out_op[RT_OP_COUNT];
     char *signature, *checkpoint;  /* what decides the result, the checkpoint's path */
     struct rt_predictor predictor; /* finished nets */

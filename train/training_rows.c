@@ -1,6 +1,5 @@
 /* Gathering training rows. See training_rows.h. */
 #include "train/training_rows.h"
-#include "datasets/validate.h"
 #include "base/status.h"
 
 #include <math.h>
@@ -52,6 +51,25 @@ static bool lacks_peak(const struct rt_device *device, const struct rt_call *cal
     return isnan(rt_device_peak_flops(device, rt_call_family(call), (enum rt_dtype)call->dtype));
 }
 
+/* What is left out for the health of its session, NULL where nothing is. Forecasters without device effects
+ * are fitted to throttled families as they were published. */
+static size_t *unsound(const struct rt_training_data *data, const struct rt_sample *sample,
+                       const struct rt_family_net *net, struct rt_training_rows_left_out *left_out)
+{
+    switch ((enum rt_health_row)data->health->row[sample - data->dataset->samples]) {
+    case RT_ROW_IMPOSSIBLE:
+        return &left_out->impossible;
+    case RT_ROW_STRAY:
+        return &left_out->stray;
+    case RT_ROW_FAMILY:
+        return rt_family_net_has_effects(net) ? &left_out->throttled : NULL;
+    case RT_ROW_SESSION:
+        return &left_out->refused;
+    default:
+        return NULL;
+    }
+}
+
 /* NULL: of use. */
 static size_t *reason(const struct rt_training_data *data, const struct rt_sample *sample,
                       const struct rt_family_net *net, bool test, struct rt_training_rows_left_out *left_out)
@@ -67,9 +85,7 @@ static size_t *reason(const struct rt_training_data *data, const struct rt_sampl
         return &left_out->unknown_tile;
     if (lacks_peak(device, &sample->call))
         return &left_out->no_peak;
-    if (!data->keep_impossible && rt_sample_is_impossible(data->dataset, sample))
-        return &left_out->impossible;
-    return NULL;
+    return data->health != NULL ? unsound(data, sample, net, left_out) : NULL;
 }
 
 bool rt_training_leaves_out(const struct rt_training_data *data, const struct rt_sample *sample,
@@ -139,15 +155,6 @@ static void move_row(struct rt_training_rows *rows, int features, size_t from, s
     rows->dtype[to] = rows->dtype[from];
     rows->split[to] = rows->split[from];
     rows->corpus[to] = rows->corpus[from];
-}
-
-void rt_training_rows_drop(struct rt_training_rows *rows, int features, const bool *drop)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < rows->count; i++)
-        if (!drop[rows->device[i] * RT_SPLIT_COUNT + rows->split[i]])
-            move_row(rows, features, i, kept++);
-    rows->count = kept;
 }
 
 void rt_training_rows_limit(struct rt_training_rows *rows, int features, size_t most,
@@ -225,51 +232,4 @@ void rt_training_rows_standardise(struct rt_family_net *net, struct rt_training_
     }
     scale_rows(net, train);
     scale_rows(net, validation);
-}
-
-/* --- throttled sessions --- */
-
-double rt_training_rows_utilisation(const struct rt_training_rows *rows, int32_t device,
-                                    enum rt_split session)
-{
-    double *shares = rt_malloc((rows->count + 1) * sizeof *shares);
-    size_t count = 0;
-    for (size_t i = 0; i < rows->count; i++)
-        if (rows->device[i] == device && rows->split[i] == session && rt_shows_utilisation(&rows->bounds[i]))
-            shares[count++] = rows->bounds[i].bound_us / rows->target[i];
-    double median = rt_median_utilisation(shares, count);
-    free(shares);
-    return median;
-}
-
-/* Is the session throttled? Where it is and `warn`, says so. */
-static bool is_throttled(const struct rt_training_rows *train, const struct rt_family_net *net,
-                         const struct rt_device *device, int32_t index, enum rt_split session, bool warn)
-{
-    double utilisation = rt_training_rows_utilisation(train, index, session);
-    bool throttled = utilisation < RT_THROTTLED; /* not where it is NaN */
-    if (throttled && warn)
-        rt_warn(
-            "%s of %s looks throttled: large kernels reach %.0f%% of what the board sustains; its kernels "
-            "are left out ({keep_all} keeps them)",
-            rt_net_name(net->family, net->units), device->name, 100 * utilisation);
-    return throttled;
-}
-
-void rt_throttled_drop(const struct rt_training_data *data, const struct rt_family_net *net, bool warn,
-                       struct rt_training_rows *train, struct rt_training_rows *validation,
-                       struct rt_training_rows_left_out *left_out)
-{
-    size_t devices = data->dataset->device_count, before = train->count + validation->count;
-    if (!rt_throttling_covers(net->family))
-        return;
-    bool *drop = rt_calloc((devices + 1) * RT_SPLIT_COUNT, sizeof *drop);
-    for (size_t d = 0; d < devices; d++)
-        for (int session = 0; session < RT_SPLIT_COUNT; session++)
-            drop[d * RT_SPLIT_COUNT + session] = is_throttled(train, net, &data->dataset->devices[d],
-                                                              (int32_t)d, (enum rt_split)session, warn);
-    rt_training_rows_drop(train, net->feature_count, drop);
-    rt_training_rows_drop(validation, net->feature_count, drop);
-    left_out->throttled += before - train->count - validation->count;
-    free(drop);
 }

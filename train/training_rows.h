@@ -4,7 +4,7 @@
 #define ROOFTILE_TRAIN_TRAINING_ROWS_H
 
 #include "models/predictors/predictor/predictor.h"
-#include "models/predictors/predictor/throttling.h"
+#include "datasets/health.h"
 
 struct rt_training_rows {
     size_t count;
@@ -23,14 +23,14 @@ void rt_training_rows_release(struct rt_training_rows *rows);
 struct rt_training_data {
     const struct rt_dataset *dataset;
     const struct rt_split_rule *split;
-    const bool *held_out_device; /* (devices of the dataset) */
-    const bool *held_out_op;     /* (RT_OP_COUNT) */
-    bool keep_impossible;        /* also samples that are faster than their device's roofline */
+    const bool *held_out_device;            /* (devices of the dataset) */
+    const bool *held_out_op;                /* (RT_OP_COUNT) */
+    const struct rt_session_health *health; /* what it leaves out is not fitted to; NULL: all is */
 };
 
 /* How many samples of a family are not fitted to, and why. */
 struct rt_training_rows_left_out {
-    size_t held_out, test, failed, unknown_tile, no_peak, impossible, throttled;
+    size_t held_out, test, failed, unknown_tile, no_peak, impossible, stray, throttled, refused;
 };
 
 /* Is a sample of the net's family of no use? Counts why. Test samples are of use where `test`. */
@@ -47,9 +47,6 @@ void rt_training_rows_gather(const struct rt_training_data *data, struct rt_fami
 void rt_training_rows_limit(struct rt_training_rows *rows, int features, size_t most,
                             struct rt_random *random);
 
-/* Drops the rows of the sessions marked in `drop` (devices of the dataset, RT_SPLIT_COUNT). */
-void rt_training_rows_drop(struct rt_training_rows *rows, int features, const bool *drop);
-
 /* Weights that are smaller for short kernels, which measure the host's dispatch: v / mean(v) + 0.1, v =
  * sigmoid(log2(bound / small_us)). */
 void rt_training_rows_weigh(struct rt_training_rows *rows, double small_us);
@@ -60,21 +57,5 @@ void rt_training_rows_weigh(struct rt_training_rows *rows, double small_us);
  */
 void rt_training_rows_standardise(struct rt_family_net *net, struct rt_training_rows *train,
                                   struct rt_training_rows *validation, double clip_margin);
-
-/* ---- throttled sessions ----
- *
- * Sessions in which a GPU was throttled (models/predictors/predictor/throttling.h) are found before anything
- * is fitted to them; their rows of the family are dropped. */
-
-/* The median of roofline / measured over a session's large, compute-bound rows; NaN where there are fewer
- * than RT_LARGE_KERNELS. */
-double rt_training_rows_utilisation(const struct rt_training_rows *rows, int32_t device,
-                                    enum rt_split session);
-
-/* Drops the rows of sessions whose training rows look throttled, of families that the rule covers; `warn`:
- * with a line on stderr each. Adds to left_out->throttled. */
-void rt_throttled_drop(const struct rt_training_data *data, const struct rt_family_net *net, bool warn,
-                       struct rt_training_rows *train, struct rt_training_rows *validation,
-                       struct rt_training_rows_left_out *left_out);
 
 #endif

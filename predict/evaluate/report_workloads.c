@@ -1,7 +1,7 @@
 /* The part of a report that is about whole models. See report.h. */
 #include "base/status.h"
 #include "base/text.h"
-#include "models/predictors/predictor/throttling.h"
+#include "datasets/health.h"
 #include "predict/evaluate/report.h"
 
 #include <math.h>

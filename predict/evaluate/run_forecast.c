@@ -1,7 +1,7 @@
 /* Forecasts of measured runs: sums over their steps. See run_steps.h. */
 #include "predict/evaluate/run_steps.h"
 #include "base/status.h"
-#include "models/predictors/predictor/throttling.h"
+#include "datasets/health.h"
 #include "predict/step/forecast_graphs.h"
 #include "predict/step/memory.h"
 #include "predict/step/power_limit.h"

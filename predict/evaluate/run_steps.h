@@ -58,7 +58,7 @@ void rt_run_steps_release(struct rt_run_steps *steps);
 struct rt_run_forecast {
     double total_us;                /* with the host's part of a server */
     double roofline_us;             /* of the kernels, each at its bound; NaN for pipelines */
-    double large_us;                /* the part of it of kernels above RT_LARGE_US: throttling.h */
+    double large_us;                /* the part of it of kernels above RT_LARGE_US: datasets/health.h */
     double forward_us, backward_us; /* of training; NaN for pipelines */
     double kernels_us, communication_us;
     double coverage;      /* 0..1, by time */
@@ -74,10 +74,10 @@ struct rt_run_forecast {
 int rt_run_forecast(const struct rt_run_steps *steps, const struct rt_predictor *predictor,
                     const struct rt_device *device, bool fallback, double level, struct rt_run_forecast *out);
 
-/* Did a board that was too hot or short of power run this? As of products alone (throttling.h): a prefill of
- * large kernels on one GPU (of several the links may be what is slow) that took more than 1 / RT_THROTTLED of
- * what they take at their bounds. PipeWeave's on healthy boards reach 0.69 to 0.81 of those, on an L40 0.58,
- * on an RTX 6000 Ada 0.26 and 0.28. */
+/* Did a board that was too hot or short of power run this? As of products alone (datasets/health.h): a
+ * prefill of large kernels on one GPU (of several the links may be what is slow) that took more than 1 /
+ * RT_THROTTLED of what they take at their bounds. PipeWeave's on healthy boards reach 0.69 to 0.81 of those,
+ * on an L40 0.58, on an RTX 6000 Ada 0.26 and 0.28. */
 bool rt_run_looks_throttled(const struct rt_run_steps *steps, const struct rt_run_forecast *forecast,
                             double measured_us);
 

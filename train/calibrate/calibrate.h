@@ -32,6 +32,8 @@ enum rt_unused {
     RT_UNUSED_UNSTABLE,
     RT_UNUSED_NO_LATENCY,
     RT_UNUSED_IMPOSSIBLE,  /* a kernel faster than the roofline of its device: datasets/validate.h */
+    RT_UNUSED_STRAY,       /* one that takes hundreds of times its work: datasets/health.h */
+    RT_UNUSED_FAMILY,      /* of a family that its session's health leaves out */
     RT_UNUSED_NO_FORECAST, /* no network with device effects, no peak, no tile or no model of that name */
     RT_UNUSED_COUNT
 };
@@ -77,6 +79,8 @@ void rt_slow_session_of(const struct rt_session_family *families, size_t count, 
 
 /* ---- calibrate.c ---- */
 
+/* Kernels of a family that a fit is checked by: fewer are no evidence against it. */
+enum { RT_CHECK_LEAST = 10 };
 enum { RT_CALIBRATE_LEAST = 5, RT_CALIBRATE_MOST = RT_MOST_CORRECTION_POINTS }; /* kernels of a dtype */
 
 enum rt_calibrate_from { RT_FROM_EITHER, RT_FROM_KERNELS, RT_FROM_MODELS, RT_FROM_BOTH };
@@ -88,9 +92,9 @@ struct rt_calibrate_options {
     struct rt_names without;     /* models whose runs are not fitted to: rt_names_match */
     uint64_t seed;               /* of the selection */
     bool effects_only;           /* no residual correction */
-    bool keep_all;   /* also kernels that look throttled: models/predictors/predictor/throttling.h */
-    int part;        /* of the data the kernels come from: enum rt_part or RT_PART_ANY */
-    bool population; /* of energy: the population too, by all devices of the data */
+    bool keep_all;               /* also kernels that look throttled: datasets/health.h */
+    int part;                    /* of the data the kernels come from: enum rt_part or RT_PART_ANY */
+    bool population;             /* of energy: the population too, by all devices of the data */
 };
 
 struct rt_calibrated_family {
@@ -99,8 +103,8 @@ struct rt_calibrated_family {
     size_t available; /* kernels of it in the chosen part that can be used */
     size_t used;      /* 0: fewer than RT_CALIBRATE_LEAST, throttled, or calibrated from models */
     size_t used_of[RT_DTYPE_COUNT]; /* of them by dtype */
-    bool throttled;                 /* the kernels of the part look so, and are not used */
-    double utilisation;             /* that large products reach; NaN where there are few */
+    bool throttled;                 /* kernels of it look so, and are not used */
+    bool worse;                     /* the fit made the check worse, and is not kept: used is 0 */
     bool tells_session; /* `session` is set: a device that training did not have, by large kernels */
     struct rt_session_family session;
     struct rt_device_effect before, after;     /* numbers only: correction and keys are the predictor's */

@@ -200,12 +200,15 @@ static void note_unfitted(const struct rt_calibrated_family *row, struct rt_repo
 {
     const char *name = rt_net_name(row->family, row->units);
     if (row->throttled)
+        rt_report_add_note(report, NULL,
+                           "%s: kernels of it that look throttled or mislabelled are not used (%s uses them)",
+                           name, rt_field_words("keep_all").text);
+    if (row->worse)
         rt_report_add_note(
             report, NULL,
-            "%s is left as it was: its kernels look throttled, large ones reach %.0f%% of what "
-            "the board sustains (%s uses them)",
-            name, 100 * row->utilisation, rt_field_words("keep_all").text);
-    else if (row->used == 0 && (row->available > 0 || row->units != RT_UNITS_MATRIX))
+            "%s is left as it was: its fit took the other kernels from %.1f to %.1f%% in the median", name,
+            row->rest_before.median, row->rest_after.median);
+    else if (!row->throttled && row->used == 0 && (row->available > 0 || row->units != RT_UNITS_MATRIX))
         rt_report_add_note(report, NULL,
                            "%s is left as it was: %zu kernels of it can be used, and %d are needed", name,
                            row->available, RT_CALIBRATE_LEAST);

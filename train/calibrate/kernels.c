@@ -1,8 +1,8 @@
 /* Calibration from kernels, network by network. See calibrate.h. */
 #include "train/calibrate/calibrate.h"
 #include "base/status.h"
+#include "datasets/health.h"
 #include "datasets/validate.h"
-#include "models/predictors/predictor/throttling.h"
 #include "train/calibrate/kernel_fits.h"
 #include "predict/evaluate/evaluate.h"
 
@@ -19,6 +19,8 @@ const struct rt_unused_row rt_unused[RT_UNUSED_COUNT] = {
     [RT_UNUSED_UNSTABLE] = {"unstable", "whose measurement did not become stable"},
     [RT_UNUSED_NO_LATENCY] = {"no_latency", "without a possible latency"},
     [RT_UNUSED_IMPOSSIBLE] = {"impossible", "faster than the roofline of the device allows"},
+    [RT_UNUSED_STRAY] = {"stray", "that take hundreds of times their work"},
+    [RT_UNUSED_FAMILY] = {"family", "of a family that looks throttled, or mislabelled"},
     [RT_UNUSED_NO_FORECAST] = {"no_forecast", "that the predictor has no network, peak or tile for"},
 };
 
@@ -40,7 +42,6 @@ struct kernels {
     bool *in_part, *used;
     rt_real *feature; /* (count, features of the network) */
     rt_real *place;   /* (count, rt_family_net_place_width) */
-    double *reached;  /* share of what the board sustains; NaN for kernels too small to show it */
     size_t count;
 };
 
@@ -50,7 +51,6 @@ static void kernels_release(struct kernels *kernels)
     free(kernels->kernel);
     free(kernels->in_part);
     free(kernels->used);
-    free(kernels->reached);
     free(kernels->feature);
     free(kernels->place);
 }
@@ -87,12 +87,26 @@ struct source {
     const struct rt_dataset *dataset;
     const struct rt_device *device;
     const struct rt_calibrate_options *options;
+    const struct rt_session_health *health; /* NULL: all is used */
 };
 
 static bool is_asked(const struct source *source, const struct rt_sample *sample)
 {
     return &source->dataset->devices[sample->device] == source->device &&
            rt_net_serves(source->net, sample->call.op, sample->call.dtype);
+}
+
+/* By the health of its session; a refused one was refused before. */
+static enum rt_unused unsound(const struct source *source, const struct rt_sample *sample)
+{
+    static const enum rt_unused reasons[RT_ROW_COUNT] = {[RT_ROW_SOUND] = RT_UNUSED_COUNT,
+                                                         [RT_ROW_IMPOSSIBLE] = RT_UNUSED_IMPOSSIBLE,
+                                                         [RT_ROW_STRAY] = RT_UNUSED_STRAY,
+                                                         [RT_ROW_FAMILY] = RT_UNUSED_FAMILY,
+                                                         [RT_ROW_SESSION] = RT_UNUSED_FAMILY};
+    if (source->health != NULL)
+        return reasons[source->health->row[sample - source->dataset->samples]];
+    return rt_sample_is_impossible(source->dataset, sample) ? RT_UNUSED_IMPOSSIBLE : RT_UNUSED_COUNT;
 }
 
 /* Features and bound of a sample, RT_UNUSED_COUNT where it can be used. */
@@ -104,8 +118,8 @@ static enum rt_unused try_sample(const struct source *source, const struct rt_sa
     rt_query_of_sample(sample, false, &query);
     query.queued = query.on_device =
         false; /* a calibration fits the dispatch overhead that its kernels show, be it none */
-    if (reason == RT_UNUSED_COUNT && rt_sample_is_impossible(source->dataset, sample))
-        reason = RT_UNUSED_IMPOSSIBLE;
+    if (reason == RT_UNUSED_COUNT)
+        reason = unsound(source, sample);
     if (reason == RT_UNUSED_COUNT &&
         rt_family_net_inputs(source->net, &query, source->device, features, bound) != RT_SKIP_NONE)
         reason = RT_UNUSED_NO_FORECAST;
@@ -123,7 +137,6 @@ static void gather_kernels(const struct source *source, struct kernels *out, siz
                               .kernel = rt_malloc(room * sizeof *kernels.kernel),
                               .in_part = rt_calloc(room, sizeof *kernels.in_part),
                               .used = rt_calloc(room, sizeof *kernels.used),
-                              .reached = rt_malloc(room * sizeof *kernels.reached),
                               .feature = rt_malloc(room * (width + 1) * sizeof *kernels.feature)};
     struct rt_bound *bounds = rt_malloc(room * sizeof *bounds);
     for (size_t i = 0; i < dataset->sample_count; i++) {
@@ -137,8 +150,6 @@ static void gather_kernels(const struct source *source, struct kernels *out, siz
             continue;
         }
         kernels.sample[at] = sample;
-        kernels.reached[at] =
-            rt_shows_utilisation(&bounds[at]) ? bounds[at].bound_us / sample->latency_us : NAN;
         kernels.in_part[at] =
             part == RT_PART_ANY || (int)rt_split_of(&source->predictor->split, sample) == part;
         kernels.count++;
@@ -146,19 +157,6 @@ static void gather_kernels(const struct source *source, struct kernels *out, siz
     infer(source->net, bounds, &kernels);
     free(bounds);
     *out = kernels;
-}
-
-/* Median share of what the board sustains, over the kernels of the part. */
-static double utilisation_of(const struct kernels *kernels)
-{
-    double *reached = rt_malloc((kernels->count + 1) * sizeof *reached);
-    size_t count = 0;
-    for (size_t i = 0; i < kernels->count; i++)
-        if (kernels->in_part[i] && !isnan(kernels->reached[i]))
-            reached[count++] = kernels->reached[i];
-    double median = rt_median_utilisation(reached, count);
-    free(reached);
-    return median;
 }
 
 /* --- one fit --- */
@@ -264,6 +262,17 @@ static void other_devices(const struct rt_device_effects *effects, const char *d
             out->known[out->count++] = effects->known[i];
 }
 
+/* Leaves the network as it was: forecasts of the kernels that the fit did not see became worse by it. */
+static void forget_fit(struct rt_calibrated_family *row)
+{
+    rt_fitted_keys_release(&row->after.fitted_keys);
+    rt_residual_correction_release(&row->after.correction);
+    row->after = row->before;
+    row->worse = true;
+    row->used = 0;
+    memset(row->used_of, 0, sizeof row->used_of);
+}
+
 /* One network: its row of the calibration. row->after is to be put into the device effects where row->used
  * is not 0. */
 static void fit_net(const struct source *source, struct rt_calibrated_family *row,
@@ -274,17 +283,16 @@ static void fit_net(const struct source *source, struct rt_calibrated_family *ro
     struct rt_device_effects known;
     struct rt_device_effect prior;
     *row = (struct rt_calibrated_family){.family = net->family, .units = net->units, .scatter = NAN};
+    size_t families = left[RT_UNUSED_FAMILY];
     gather_kernels(source, &kernels, left);
     for (size_t i = 0; i < kernels.count; i++)
         row->available += kernels.in_part[i];
     rt_device_effects_of(&net->effects, source->device, &row->before);
     row->after = row->before;
-    row->utilisation = utilisation_of(&kernels);
-    row->throttled = rt_throttling_covers(net->family) && !source->options->keep_all &&
-                     row->utilisation < RT_THROTTLED; /* false where it is NaN */
+    row->throttled = left[RT_UNUSED_FAMILY] > families;
     rt_device_effects_start(&net->effects, source->device, &prior);
     other_devices(&net->effects, prior.device, &known);
-    if (row->available >= RT_CALIBRATE_LEAST && !row->throttled)
+    if (row->available >= RT_CALIBRATE_LEAST)
         row->used = select_kernels(source, &kernels, &prior, &known);
     if (row->used > 0)
         fit(source, &kernels, &prior, &known, row);
@@ -294,6 +302,9 @@ static void fit_net(const struct source *source, struct rt_calibrated_family *ro
     measure_error(&kernels, true, &row->after, &row->fit_after);
     measure_error(&kernels, false, &row->before, &row->rest_before);
     measure_error(&kernels, false, &row->after, &row->rest_after);
+    if (row->used > 0 && row->rest_after.count >= RT_CHECK_LEAST &&
+        row->rest_after.median > row->rest_before.median)
+        forget_fit(row);
     kernels_release(&kernels);
 }
 
@@ -317,13 +328,13 @@ static int refuse(const struct rt_calibration *calibration, const struct rt_cali
 {
     char left[512] = "";
     for (size_t f = 0; f < calibration->family_count; f++)
-        if (calibration->family[f].throttled)
+        if (calibration->family[f].worse)
             return rt_fail(
                 RT_EFORMAT,
-                "nothing to calibrate with: %s kernels of %s look throttled (split %s), large ones "
-                "reach %.0f%% of what the board sustains; measure again, or use them with {keep_all}",
-                rt_net_name(calibration->family[f].family, calibration->family[f].units), calibration->device,
-                rt_part_name(options->part), 100 * calibration->family[f].utilisation);
+                "nothing is written: the fit to kernels of %s took the other kernels of %s from %.1f "
+                "to %.1f%% in the median; measure again, or more",
+                calibration->device, rt_net_name(calibration->family[f].family, calibration->family[f].units),
+                calibration->family[f].rest_before.median, calibration->family[f].rest_after.median);
     for (int r = 0; r < RT_UNUSED_COUNT; r++) {
         size_t used = strlen(left);
         if (calibration->left[r] > 0)
@@ -357,14 +368,44 @@ static void take_back_session(struct rt_predictor *predictor, struct rt_calibrat
     }
 }
 
+/* Are kernels of the session in the part of the data? Splits that a source marks are sessions of their own.
+ */
+static bool is_of_part(const struct rt_session *session, int part)
+{
+    return part == RT_PART_ANY || session->split == RT_SPLIT_NONE ||
+           (session->split == RT_SPLIT_TEST) == (part == RT_PART_TEST);
+}
+
+/* Refuses what was measured in a session that cannot be believed; names what else is left out. */
+static int check_health(const struct rt_session_health *health, const struct rt_dataset *dataset,
+                        int32_t device, const struct rt_calibrate_options *options)
+{
+    const struct rt_complaint *refusal = rt_health_refusal(health, device);
+    rt_health_warn(health, dataset, device, 0, "not calibrated to ({keep_all} uses it)");
+    if (refusal == NULL || !is_of_part(&health->sessions[refusal->session], options->part))
+        return RT_OK;
+    return rt_fail(RT_EFORMAT,
+                   "nothing to calibrate with: of %s %s; measure again, or use its kernels with {keep_all}",
+                   dataset->devices[device].name, refusal->text);
+}
+
 int rt_calibrate_kernels(struct rt_predictor *predictor, const struct rt_dataset *dataset, int32_t device,
                          const struct rt_calibrate_options *options, struct rt_calibration *out)
 {
     size_t used = 0;
+    struct rt_session_health health = {0};
+    if (!options->keep_all)
+        rt_health_judge(dataset, &health);
+    int status = !options->keep_all ? check_health(&health, dataset, device, options) : RT_OK;
+    if (status != RT_OK) {
+        rt_health_release(&health);
+        return status;
+    }
     out->forgot_runs = forget_queued(predictor, out->device);
     for (size_t n = 0; n < predictor->net_count; n++) {
         struct rt_family_net *net = &predictor->nets[n];
-        const struct source source = {predictor, net, dataset, &dataset->devices[device], options};
+        const struct source source = {
+            predictor, net, dataset, &dataset->devices[device], options, options->keep_all ? NULL : &health};
         if (!rt_family_net_has_effects(net))
             continue;
         struct rt_calibrated_family *row = &out->family[out->family_count++];
@@ -375,6 +416,7 @@ int rt_calibrate_kernels(struct rt_predictor *predictor, const struct rt_dataset
         row->before.correction = row->after.correction = (struct rt_residual_correction){0};
         row->before.fitted_keys = row->after.fitted_keys = (struct rt_fitted_keys){0};
     }
+    rt_health_release(&health);
     if (used == 0)
         return refuse(out, options);
     take_back_session(predictor, out);

@@ -306,11 +306,8 @@ static void note_families(const struct runs *runs, struct rt_calibration *out)
         if (!rt_heads[net->head].effects)
             continue;
         struct rt_calibrated_family *row = &out->family[out->family_count++];
-        *row = (struct rt_calibrated_family){.family = net->family,
-                                             .units = net->units,
-                                             .before = runs->before[n],
-                                             .utilisation = NAN,
-                                             .scatter = NAN};
+        *row = (struct rt_calibrated_family){
+            .family = net->family, .units = net->units, .before = runs->before[n], .scatter = NAN};
         rt_device_effects_of(&net->effects, runs->device, &row->after);
         row->after.correction = (struct rt_residual_correction){0};
         row->after.fitted_keys = (struct rt_fitted_keys){0};

@@ -31,78 +31,6 @@ double rt_memory_for_programs_gib(const struct rt_device *device)
     return device->memory_gib * 0.99 * (carries_check_bits(device) ? 15.0 / 16 : 1);
 }
 
-/* Of a 16-bit FLOP on matrix units in a 5 nm process. */
-static const double MATRIX_PICOJOULES = 0.5;
-
-/* pJ of an fp32 FLOP; NaN where the process is unknown. */
-static double flop_picojoules(double node_nm)
-{
-    const double at_12 = 11.4;
-    if (node_nm >= 12)
-        return at_12;
-    return node_nm >= 7 ? 0.45 * at_12 : node_nm >= 6 ? 0.40 * at_12 : node_nm > 0 ? 0.31 * at_12 : NAN;
-}
-
-double rt_process_energy(const struct rt_device *device)
-{
-    const double usual_nm = 7; /* where nobody says */
-    double node = rt_design_of(device)->node_nm;
-    return flop_picojoules(node > 0 ? node : usual_nm) / flop_picojoules(12);
-}
-
-double rt_flop_picojoules(const struct rt_device *device, enum rt_dtype dtype, bool matrix)
-{
-    double of_lanes = flop_picojoules(12), of_matrix = MATRIX_PICOJOULES *
-                                                       rt_design_of(device)->matrix_energy *
-                                                       flop_picojoules(12) / flop_picojoules(5);
-    double width = rt_dtypes[dtype].input_bytes;
-    return rt_process_energy(device) * (matrix ? of_matrix * width / 2 : of_lanes * width / 4);
-}
-
-/* The clock at which matrix units stay within the board's power, in MHz; NaN where power or process are
- * unknown. */
-static double matrix_clock_mhz(const struct rt_device *device, enum rt_dtype dtype, double flops_a_cycle)
-{
-    const double at_hz = 1650e6;
-    const struct rt_design *design = rt_design_of(device);
-    double node = design->matrix_energy * flop_picojoules(design->node_nm) / flop_picojoules(5);
-    double joules = 1e-12 * MATRIX_PICOJOULES * node * rt_dtypes[dtype].input_bytes / 2;
-    double watts = RT_CORE_POWER * device->power_w;
-    return 1e-6 * cbrt(watts * at_hz * at_hz / (flops_a_cycle * joules));
-}
-
-/* pJ of an fp32 FLOP in a product, as measured at 5 nm; NaN where the process is unknown. */
-static double product_picojoules(double node_nm)
-{
-    const double measured_at_5 = 1.35;
-    return flop_picojoules(node_nm) * (node_nm > 0 && node_nm < 6 ? measured_at_5 : 1);
-}
-
-/* What the board's power sustains of units with such a peak; NaN where it is unknown. */
-static double power_flops(const struct rt_device *device, enum rt_family family, enum rt_dtype dtype,
-                          double peak)
-{
-    if (dtype == RT_FP32)
-        return RT_CORE_POWER * device->power_w / (1e-12 * product_picojoules(rt_design_of(device)->node_nm));
-    if (!rt_families[family].tensor || !(device->clock_mhz > 0))
-        return NAN;
-    double flops_a_cycle = peak / (1e6 * device->clock_mhz);
-    return 1e6 * matrix_clock_mhz(device, dtype, flops_a_cycle) * flops_a_cycle;
-}
-
-/* The data sheet's, of products in fp32 what their instructions leave of it. */
-static double issued_peak(const struct rt_device *device, enum rt_family family, enum rt_dtype dtype)
-{
-    double peak = rt_device_peak_flops(device, family, dtype);
-    return dtype == RT_FP32 && rt_families[family].tensor ? peak * rt_design_of(device)->fp32_issue : peak;
-}
-
-double rt_sustained_flops(const struct rt_device *device, enum rt_family family, enum rt_dtype dtype)
-{
-    double peak = issued_peak(device, family, dtype), sustained = power_flops(device, family, dtype, peak);
-    return sustained < peak ? sustained : peak;
-}
-
 /* Over the clock of the data sheet. */
 static double clock_gain(const struct rt_device *device)
 {
@@ -113,7 +41,7 @@ static double clock_gain(const struct rt_device *device)
 static double fed_peak(const struct rt_device *device, enum rt_family family, enum rt_dtype dtype)
 {
     const double gain = 1.2, flops_a_cycle = 614;
-    double peak = issued_peak(device, family, dtype);
+    double peak = rt_issued_flops(device, family, dtype);
     if (!rt_families[family].tensor || dtype == RT_FP32 || !(device->clock_mhz > 0))
         return peak;
     double fed = flops_a_cycle * 2 / rt_dtypes[dtype].input_bytes * device->sms * 1e6 * device->clock_mhz;
@@ -123,7 +51,7 @@ static double fed_peak(const struct rt_device *device, enum rt_family family, en
 struct rt_rates rt_rates_of(const struct rt_device *device, enum rt_family family, enum rt_dtype dtype)
 {
     double units = fed_peak(device, family, dtype), peak = clock_gain(device) * units,
-           power = power_flops(device, family, dtype, units);
+           power = rt_power_flops(device, family, dtype, units);
     return (struct rt_rates){.peak_flops = peak,
                              .sustained_flops = power < peak ? power : peak,
                              .bandwidth = 1e9 * device->bandwidth_gbs,

@@ -1,12 +1,13 @@
 /*
- * What follows from a device's architecture rather than from its data sheet: what it sustains within its
- * board power, how its L2 is divided, what memory it has.
+ * What follows from a device's architecture rather than from its data sheet: how its L2 is divided, what
+ * memory it has, how fast it computes and moves within its board power (datasets/power.h).
  */
 #ifndef ROOFTILE_MODELS_PREDICTORS_ROOFLINE_BOARD_H
 #define ROOFTILE_MODELS_PREDICTORS_ROOFLINE_BOARD_H
 
 #include "datasets/designs.h"
 #include "datasets/device.h"
+#include "datasets/power.h"
 
 #include <stdbool.h>
 
@@ -25,37 +26,6 @@ double rt_memory_gain(const struct rt_device *device);
  * torch.cuda.get_device_properties, as its out-of-memory messages quote it). All of it where the architecture
  * is unknown. NaN where the memory is. */
 double rt_memory_for_programs_gib(const struct rt_device *device);
-
-/* FLOP/s that the board's power sustains, at most the peak, of fp32 products at most what their instructions
- * leave of it (`fp32_issue` of designs); that where power, clock or process are unknown.
- *
- * fp32: RT_CORE_POWER x power / energy per FLOP.
- *
- * Energy of an fp32 FLOP in a product, with all it takes to feed it: 11.4 pJ at 16 and 12 nm, from the
- * utilisation of large products in NeuSight's training kernels on the two boards of 75 and 70 W: the P4 alone
- * gives 11.5, the T4 alone 11.2. Smaller processes scale with it by what their foundry announced for each
- * step (about half the power from 12 to 7 nm, 0.9 to 6, 0.7 from 7 to 5; Samsung's 8 nm is taken as 7: 0.6
- * from 14 to 10LPE, 0.85 to 10LPP, 0.9 to 8LPP); no measurement here checks those, but for products at 5 nm:
- * 1.35 times as much, from the best square product of an L40S (47 of 92 TFLOP/s at 350 W). It brings the L4's
- * in NeuSight's session from 34% too fast to 10.
- *
- * Matrix units: the clock falls until the power fits. Voltage falls with it, so that a FLOP takes energy with
- * the square of the clock f and power goes with its cube (dynamic power C V^2 f):
- *
- *   RT_CORE_POWER x power = FLOPs a cycle x f x e (f / 1.65 GHz)^2
- *
- * e is 0.5 pJ in 16 bits in a 5 nm process, on AMD's matrix cores 2.64 times as much (`matrix_energy` of
- * designs), by process as above, by the bits of the operands otherwise. 0.5 was chosen by whole runs of LLMs
- * on five GPUs (docs/log/predictor.md); the form holds boards of one chip apart whose power per peak differs.
- */
-#define RT_CORE_POWER 0.75 /* of the board: the rest feeds memory, regulators, fans */
-double rt_sustained_flops(const struct rt_device *device, enum rt_family family, enum rt_dtype dtype);
-
-/* pJ of a FLOP of the dtype on vector lanes or on matrix units: the energies above, by the bits of the
- * operands; of a 7 nm process where it is unknown. */
-double rt_flop_picojoules(const struct rt_device *device, enum rt_dtype dtype, bool matrix);
-/* What switching takes in the device's process over what it takes at 12 nm, as above. */
-double rt_process_energy(const struct rt_device *device);
 
 /* How fast a device computes and moves for a family and dtype. A block of threads runs on one multiprocessor
  * at its share of the peak; all of them together stay within what the board's power sustains.

@@ -6,7 +6,7 @@
 #include "datasets/summary.h"
 #include "datasets/validate.h"
 #include "models/predictors/predictor/recipe.h"
-#include "models/predictors/predictor/throttling.h"
+#include "datasets/health.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -304,64 +304,6 @@ static struct rt_table *failures_table(const struct rt_dataset *dataset)
     return table;
 }
 
-/* The share of its bound that a sample of the net's family reaches, NaN where it shows nothing. */
-static double reached(const struct rt_dataset *dataset, const struct rt_family_net *net,
-                      const struct rt_sample *sample)
-{
-    struct rt_query query;
-    struct rt_tiled_call launch;
-    struct rt_bound bound;
-    if (!rt_net_serves(net, sample->call.op, sample->call.dtype) || !(sample->latency_us > 0))
-        return NAN;
-    rt_query_of_sample(sample, false, &query);
-    if (rt_family_net_launch(net, &query, &dataset->devices[sample->device], &launch) != RT_SKIP_NONE)
-        return NAN;
-    rt_family_net_bound(net, &query, &launch, false, &bound);
-    return rt_shows_utilisation(&bound) ? bound.bound_us / sample->latency_us : NAN;
-}
-
-static void add_sessions(struct rt_table *table, const struct rt_dataset *dataset,
-                         const struct rt_family_net *net)
-{
-    double *all = rt_malloc((dataset->sample_count + 1) * sizeof *all);
-    double *shares = rt_malloc((dataset->sample_count + 1) * sizeof *shares);
-    for (size_t i = 0; i < dataset->sample_count; i++)
-        all[i] = reached(dataset, net, &dataset->samples[i]);
-    for (size_t cell = 0; cell < dataset->device_count * RT_SPLIT_COUNT; cell++) {
-        size_t device = cell / RT_SPLIT_COUNT, split = cell % RT_SPLIT_COUNT, count = 0;
-        for (size_t i = 0; i < dataset->sample_count; i++)
-            if (!isnan(all[i]) && (size_t)dataset->samples[i].device == device &&
-                dataset->samples[i].split == split)
-                shares[count++] = all[i];
-        double median = rt_median_utilisation(shares, count);
-        if (median < RT_THROTTLED)
-            rt_table_row(table, dataset->devices[device].name, rt_net_name(net->family, net->units),
-                         rt_splits[split], (long long)count, 100 * median);
-    }
-    free(shares);
-    free(all);
-}
-
-/* Sessions that look throttled by the rule of models/predictors/predictor/throttling.h, a row each. */
-static struct rt_table *sessions_table(const struct rt_dataset *dataset)
-{
-    static const struct rt_column columns[] = {{"device", NULL, 's', 0},
-                                               {"family", NULL, 's', 0},
-                                               {"split", NULL, 's', 0},
-                                               {"kernels", "large kernels", 'd', 0},
-                                               {"reached", "median of what the board sustains, %", 'f', 0}};
-    struct rt_table *table = rt_table_new(columns, RT_COUNT(columns));
-    for (size_t r = 0; r < rt_recipe_count; r++) {
-        struct rt_family_net net;
-        if (strcmp(rt_recipes[r].kind, "rooftile") != 0 || !rt_throttling_covers(rt_recipes[r].family) ||
-            rt_recipe_net(&rt_recipes[r], &net) != RT_OK)
-            continue;
-        add_sessions(table, dataset, &net);
-        rt_family_net_release(&net);
-    }
-    return table;
-}
-
 /* How many samples and runs are made up. */
 static size_t count_synthetic(const struct rt_dataset *dataset)
 {
@@ -437,7 +379,11 @@ static void add_tables(struct rt_report *report, const struct rt_dataset *datase
 
 static void add_faults(struct rt_report *report, const struct rt_dataset *dataset)
 {
-    struct rt_table *faults = faults_table(dataset), *sessions = sessions_table(dataset);
+    struct rt_session_health health;
+    rt_health_judge(dataset, &health);
+    struct rt_table *faults = faults_table(dataset), *sessions = rt_health_complaints(&health, dataset);
+    rt_health_warn(&health, dataset, -1, 0, "`rooftile train` leaves it out");
+    rt_health_release(&health);
     if (rt_table_rows(faults) + rt_table_rows(sessions) == 0) {
         rt_report_add_heading(report, "Known faults");
         rt_report_add_paragraph(report,
@@ -445,7 +391,7 @@ static void add_faults(struct rt_report *report, const struct rt_dataset *datase
     }
     rt_report_add_table(report, "faults", "Known faults", faults);
     rt_report_add_table(report, "failures", "Failures", failures_table(dataset));
-    rt_report_add_table(report, "throttled_sessions", "Sessions that look throttled", sessions);
+    rt_report_add_table(report, "health", "Health of its sessions", sessions);
 }
 
 static void add_limits(struct rt_report *report)

@@ -1,4 +1,4 @@
-/* Throttled sessions are found by what their large kernels reach; rows are dropped, limited and weighed. */
+/* Rows of a training are limited and weighed. */
 #include "test.h"
 
 #include "train/training_rows.h"
@@ -7,8 +7,7 @@
 
 enum { COUNT = 60, FEATURES = 2 };
 
-/* Rows of devices 0, 1 and 2 by turns; large and bound by compute; device 1 reaches a quarter of its
- * roofline. */
+/* Rows of devices 0, 1 and 2 by turns. */
 static void make_rows(struct rt_training_rows *rows)
 {
     *rows = (struct rt_training_rows){.count = COUNT,
@@ -25,37 +24,6 @@ static void make_rows(struct rt_training_rows *rows)
         rows->target[i] = rows->bounds[i].bound_us * (i % 3 == 1 ? 4 : 1.25);
         rows->features[i * FEATURES] = (rt_real)i;
     }
-}
-
-static void test_throttled(void)
-{
-    struct rt_training_rows rows;
-    CU_ASSERT_TRUE(rt_throttling_covers(RT_FAMILY_LINEAR) && rt_throttling_covers(RT_FAMILY_BMM));
-    CU_ASSERT_FALSE(
-        rt_throttling_covers(RT_FAMILY_MOE)); /* experts reach a quarter of it on a healthy board */
-    make_rows(&rows);
-    RT_ASSERT_NEAR(rt_training_rows_utilisation(&rows, 0, RT_SPLIT_NONE), 0.8, 1e-12);
-    RT_ASSERT_NEAR(rt_training_rows_utilisation(&rows, 1, RT_SPLIT_NONE), 0.25, 1e-12);
-    CU_ASSERT_TRUE(isnan(rt_training_rows_utilisation(&rows, 7, RT_SPLIT_NONE)));
-    CU_ASSERT_TRUE(isnan(rt_training_rows_utilisation(&rows, 1, RT_SPLIT_TEST))); /* another session */
-    rows.bounds[1].bound_us = 10; /* one small kernel less: too few to judge by */
-    CU_ASSERT_TRUE(isnan(rt_training_rows_utilisation(&rows, 1, RT_SPLIT_NONE)));
-    rt_training_rows_release(&rows);
-}
-
-static void test_drop(void)
-{
-    struct rt_training_rows rows;
-    const bool drop[3 * RT_SPLIT_COUNT] = {[1 * RT_SPLIT_COUNT + RT_SPLIT_NONE] = true};
-    make_rows(&rows);
-    rows.split[1] = RT_SPLIT_TEST; /* of device 1, but another session: stays */
-    rt_training_rows_drop(&rows, FEATURES, drop);
-    CU_ASSERT_EQUAL_FATAL(rows.count, 41);
-    CU_ASSERT_EQUAL(rows.device[1], 1);
-    CU_ASSERT_EQUAL(rows.device[2], 2);
-    CU_ASSERT_EQUAL(rows.features[2 * FEATURES], 2);
-    CU_ASSERT_EQUAL(rows.bounds[40].bound_us, 1059);
-    rt_training_rows_release(&rows);
 }
 
 static void test_limit(void)
@@ -91,4 +59,4 @@ static void test_weigh(void)
     rt_training_rows_release(&rows);
 }
 
-RT_TESTS(RT_TEST(test_throttled), RT_TEST(test_drop), RT_TEST(test_limit), RT_TEST(test_weigh))
+RT_TESTS(RT_TEST(test_limit), RT_TEST(test_weigh))
