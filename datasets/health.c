@@ -122,7 +122,7 @@ static double share_of(const struct rt_dataset *dataset, const struct rt_sample 
     if (!rt_device_is_gpu(device))
         return NAN;
     if (rt_families[family].product)
-        return work->compute_us > RT_LARGE_US && work->compute_us > work->memory_us
+        return sample->latency_us > RT_LARGE_TIME_US && work->compute_us > work->memory_us
                    ? work->compute_us / sample->latency_us
                    : NAN;
     double beyond_cache_us = 4 * device->l2_mib * RT_MIB / (1e3 * device->bandwidth_gbs);
@@ -270,9 +270,9 @@ static void complain(struct judge *j, size_t session, enum rt_health_row rows, c
 /* What a time that is `factor` of what it should be looks like. */
 static const char *guess(double factor)
 {
-    return factor > 300         ? ", as nanoseconds do that are taken for microseconds"
-           : factor < 1.0 / 100 ? ", as milliseconds do that are taken for microseconds"
-                                : "";
+    return factor > 300        ? ", as nanoseconds do that are taken for microseconds"
+           : factor < 1.0 / 20 ? ", as milliseconds do that are taken for microseconds"
+                               : "";
 }
 
 /* ---- reach ---- */
@@ -284,17 +284,18 @@ static double floor_of(int family, int dtype)
     return rt_families[family].product && rt_dtypes[dtype].input_bytes < 2 ? RT_THROTTLED : 0.35;
 }
 
-/* The median of what other sessions of the design reach; NaN: there is none. */
+/* The median of what other sessions of the design reach, of those that can be; NaN: there is none. */
 static double others_reach(const struct judge *j, size_t session, int family, int dtype)
 {
     const struct rt_device *devices = j->dataset->devices;
     const struct rt_session *sessions = j->health->sessions;
     const char *capability = devices[sessions[session].device].compute_capability;
+    const double most = 1.1; /* none reaches more */
     double *others = rt_malloc((j->health->session_count + 1) * sizeof *others);
     size_t count = 0;
     for (size_t s = 0; s < j->health->session_count; s++) {
         double median = reach_of(j, s, family, dtype)->median;
-        if (s != session && !isnan(median) &&
+        if (s != session && median < most &&
             rt_capability_same(capability, devices[sessions[s].device].compute_capability))
             others[count++] = median;
     }
@@ -470,7 +471,7 @@ static void find_strays(struct judge *j)
         if (j->session[i] < 0)
             continue;
         struct work work = work_of(j->dataset, &j->dataset->samples[i]);
-        if (longer(&work) > 0 &&
+        if (rt_call_family(&j->dataset->samples[i].call) != RT_FAMILY_MOE && longer(&work) > 0 &&
             j->dataset->samples[i].latency_us > RT_STRAY * (longer(&work) + j->cells[j->cell[i]].floor_us))
             j->health->row[i] = RT_ROW_STRAY;
     }

@@ -6,7 +6,7 @@
  * verdict rests on the work of its kernels (FLOPs at what the board sustains, datasets/power.h; bytes at its
  * bandwidth):
  *
- *   reach     median of work / time over a family's large kernels of a dtype (RT_LARGE_US of compute; four times the
+ *   reach     median of work / time over a family's large kernels of a dtype (RT_LARGE_TIME_US; four times the
  *             last-level cache of traffic, RT_LARGE_TRAFFIC_US). Below the family's floor, or half of what other
  *             sessions of the same design reach, the family is left out: the board was throttled, the unit or the
  *             dtype is wrong. Where that is so of every product, or of all that shows anything without products,
@@ -34,9 +34,10 @@
 #include "datasets/dataset.h"
 
 #define RT_THROTTLED        0.3
-#define RT_LARGE_US         500 /* of compute: launch and waves are negligible */
+#define RT_LARGE_US         500 /* of whole steps' kernels: launch and waves are negligible */
+#define RT_LARGE_TIME_US    200 /* measured, so that a wrong unit or dtype hides none */
 #define RT_LARGE_TRAFFIC_US 20
-#define RT_LARGE_KERNELS    20 /* fewer are no evidence */
+#define RT_LARGE_KERNELS    10 /* fewer are no evidence */
 #define RT_SLOW_SCALE       30
 #define RT_UNSTEADY         0.35
 #define RT_IMPOSSIBLE_MOST  0.2

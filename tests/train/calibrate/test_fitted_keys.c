@@ -64,7 +64,7 @@ static void make_data(struct rt_dataset *dataset)
 static void calibrate(struct rt_candidate *candidate, const struct rt_dataset *data, int part, uint64_t seed)
 {
     const struct rt_calibrate_options options = {
-        .from = RT_FROM_KERNELS, .kernels = FITTED, .seed = seed, .part = part};
+        .from = RT_FROM_KERNELS, .kernels = FITTED, .seed = seed, .part = part, .keep_all = true};
     struct rt_calibration calibration;
     RT_ASSERT_OK(rt_calibrate(&candidate->predictor, data, 0, &options, &calibration));
     rt_calibration_release(&calibration);
@@ -289,7 +289,7 @@ static void test_kernels_and_runs_of_one_device(void)
     struct rt_evaluation e;
     const struct rt_evaluate_options none = {0};
     const struct rt_calibrate_options options = {
-        .from = RT_FROM_BOTH, .kernels = FITTED, .runs = 3, .seed = 1, .part = RT_PART_TEST};
+        .from = RT_FROM_BOTH, .kernels = FITTED, .runs = 3, .seed = 1, .part = RT_PART_TEST, .keep_all = true};
     make_data(&data);
     make_candidate(&candidate);
     RT_ASSERT_OK(rt_calibrate(&candidate.predictor, &data, 0, &options, &calibration));
