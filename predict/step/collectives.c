@@ -10,6 +10,9 @@
  * long ones (docs/log/links.md). */
 static const double PRIOR_HALF[RT_INTERVAL_SIZES] = {[RT_INTERVAL_SHORT] = 0.45, [RT_INTERVAL_LONG] = 0.22};
 
+/* The same over servers, of machines that a fit left out (docs/results/collectives-servers.csv). */
+static const double NODES_HALF[RT_INTERVAL_SIZES] = {[RT_INTERVAL_SHORT] = 0.78, [RT_INTERVAL_LONG] = 0.28};
+
 static enum rt_collective_library library_of(const struct rt_graph_options *options)
 {
     if (!rt_runtimes[options->runtime].served)
@@ -79,8 +82,13 @@ static double half_of(const struct rt_collectives *collectives, const struct rt_
 {
     if (!(collectives->level > 0))
         return NAN;
+    int64_t near = query->call.dim[RT_DIM_PER_NODE];
+    int size = rt_interval_size_of(bound_us);
+    double scale = rt_interval_scale(collectives->level);
+    if (near >= 1 && near < query->call.dim[RT_DIM_GPUS])
+        return NODES_HALF[size] * scale;
     if (!is_fitted(collectives, &query->call))
-        return PRIOR_HALF[rt_interval_size_of(bound_us)] * rt_interval_scale(collectives->level);
+        return PRIOR_HALF[size] * scale;
     return rt_predictor_interval(collectives->predictor, &collectives->device, query, collectives->level);
 }
 

@@ -208,8 +208,9 @@ table("links/data/profiling/network/a40_pairwise_nvlink/send_recv.csv", messages
 table("links/data/profiling/network/RTX 6000 Ada/all_reduce.csv", messages("all_reduce", [(2, 2, 2048, 0.02)]))
 table("links/data/profiling/network/B9000/all_reduce.csv", messages("all_reduce", [(2, 2, 2048, 0.021)]))
 
-run = dict(source="cluster", gpu="NVIDIA H100 80GB HBM3", ranks=8, nodes=1, collective="all_gather_perf", bytes=4096, type="double", us_out=20)
-table("nccl/rows.csv", [run, dict(run, us_out=30), dict(run, collective="all_reduce_output.dat", nodes=2), dict(run, collective="sendrecv_perf")])
+run = dict(source="cluster", file="", gpu="NVIDIA H100 80GB HBM3", ranks=8, nodes=1, collective="all_gather_perf", bytes=4096, type="double", us_out=20)
+table("nccl/rows.csv", [run, dict(run, us_out=30), dict(run, collective="all_reduce_output.dat", nodes=2, file="x"),
+                         dict(run, collective="all_reduce_output.dat.3", nodes=2, type="float", file="alcf/results_polaris/a"), dict(run, collective="sendrecv_perf")])
 
 product = {"M": 4, "N": 576, "K": 256, "avg_duration": 5.5, "hardware": "NVIDIA H200"}
 table("fp8/dataset/gemm_fp8_test.csv", [product])
@@ -243,7 +244,8 @@ holds links_twice "left out: 2 times the same file under two GPUs" collectives.t
 
 import_of nccl_tests nccl
 is nccl_mean "$(grep -c '^all_gather,fp64,forward,none,NVIDIA H100 80GB HBM3,0,8,512,0,0,.*,25,' nccl_tests.out/samples.csv)" 1
-holds nccl_servers "left out: 1 times between servers" nccl_tests.txt
+is nccl_network "$(grep -c '^all_reduce,fp32,forward,none,NVIDIA H100 80GB HBM3,1,8,1024,0,0,4,4,12500,' nccl_tests.out/samples.csv)" 1
+holds nccl_servers "left out: 1 times between servers whose network is not known" nccl_tests.txt
 holds nccl_ring "left out: 1 times sendrecv_perf" nccl_tests.txt
 
 import_of llmservingsim sim
