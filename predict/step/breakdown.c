@@ -2,8 +2,11 @@
 #include "base/status.h"
 #include "predict/step/forecast.h"
 #include "predict/step/breakdown.h"
+#include "predict/step/overlap.h"
+#include "predict/step/passes.h"
 #include "predict/step/timeline.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,26 +16,44 @@ static int by_time(const void *a, const void *b)
     return x->time_us != y->time_us ? (x->time_us < y->time_us ? 1 : -1) : (int)x->op - (int)y->op;
 }
 
+/* How often a launch runs in a step: in training on the busiest GPU, for all micro batches; else in one pass.
+ */
+static double runs_of(const struct rt_forecast *forecast, const struct rt_forecast_launch *launch)
+{
+    const struct rt_graph *graph = forecast->graph;
+    const struct rt_node *node = &graph->nodes[launch->node];
+    const struct rt_parallelism *parallel = &forecast->options.parallel;
+    int64_t pieces = rt_pieces(parallel), repeats = 0;
+    if (!rt_graph_trains(graph))
+        return rt_graph_runs(graph, node, launch->kernel.call.phase);
+    if (launch->kernel.call.op == RT_OP_OPTIMIZER)
+        return forecast->optimizer_part;
+    for (int64_t piece = forecast->busiest; piece < pieces; piece += parallel->pipeline)
+        repeats += rt_piece_repeats(graph, node->block, piece, pieces);
+    double each = rt_forecast_launch_runs(forecast, launch) / (double)rt_graph_repeat(graph, node);
+    return (double)(parallel->microbatches * repeats) * each;
+}
+
 size_t rt_forecast_rows(const struct rt_forecast *forecast, struct rt_forecast_row *out)
 {
     struct rt_forecast_row cell[RT_OP_COUNT][RT_TIME_SOURCE_COUNT] = {0};
     double compute_us[RT_OP_COUNT][RT_TIME_SOURCE_COUNT] = {0}, sum = 0;
-    const struct rt_graph *graph = forecast->graph;
     for (size_t i = 0; i < forecast->launch_count; i++) {
         const struct rt_forecast_launch *launch = &forecast->launches[i];
         const struct rt_graph_kernel *kernel = &launch->kernel;
         struct rt_forecast_row *row = &cell[kernel->call.op][launch->source];
-        double repeat = rt_graph_runs(graph, &graph->nodes[launch->node], kernel->call.phase);
+        double repeat = runs_of(forecast, launch), time_us = rt_launch_in_line_us(forecast, launch);
         double peak =
             rt_device_peak_flops(forecast->device, rt_call_family(&kernel->call), kernel->call.dtype);
-        row->launches += (size_t)repeat;
-        row->time_us += repeat * launch->time_us;
-        row->roofline_us += repeat * launch->roofline_us;
+        row->launches += (size_t)ceil(repeat);
+        row->time_us += repeat * time_us;
+        row->roofline_us +=
+            repeat * launch->roofline_us * (time_us / launch->time_us); /* of what is in line */
         row->flops += repeat * kernel->flops;
         row->bytes += repeat * kernel->bytes;
         if (kernel->flops / peak > kernel->bytes / (1e9 * forecast->device->bandwidth_gbs))
-            compute_us[kernel->call.op][launch->source] += repeat * launch->time_us;
-        sum += repeat * launch->time_us;
+            compute_us[kernel->call.op][launch->source] += repeat * time_us;
+        sum += repeat * time_us;
     }
     size_t count = 0;
     for (int op = 0; op < RT_OP_COUNT; op++)
@@ -48,6 +69,28 @@ size_t rt_forecast_rows(const struct rt_forecast *forecast, struct rt_forecast_r
         }
     qsort(out, count, sizeof *out, by_time);
     return count;
+}
+
+void rt_forecast_use(const struct rt_forecast *forecast, double *mfu, double *hfu)
+{
+    const struct rt_graph *graph = forecast->graph;
+    const struct rt_parallelism *parallel = &forecast->options.parallel;
+    double forward = 0, again = 0;
+    double peak = rt_device_peak_flops(forecast->device, RT_FAMILY_LINEAR, graph->products);
+    double all =
+        1e-6 * forecast->total_us * peak * (double)parallel->pipeline / (double)parallel->microbatches;
+    for (size_t i = 0; i < forecast->launch_count; i++) {
+        const struct rt_forecast_launch *launch = &forecast->launches[i];
+        const struct rt_node *node = &graph->nodes[launch->node];
+        if (launch->kernel.call.phase != RT_FORWARD ||
+            !rt_families[rt_call_family(&launch->kernel.call)].tensor)
+            continue;
+        double once = (double)rt_graph_repeat(graph, node) * launch->kernel.flops;
+        forward += once;
+        again += rt_graph_runs(graph, node, RT_FORWARD) * launch->kernel.flops - once;
+    }
+    *mfu = rt_graph_trains(graph) ? 3 * forward / all : NAN;
+    *hfu = rt_graph_trains(graph) ? (3 * forward + again) / all : NAN;
 }
 
 static int by_node_time(const void *a, const void *b)
@@ -87,7 +130,8 @@ static int part_of(const struct rt_graph *graph, uint32_t node)
 {
     const char *name = graph->blocks[graph->nodes[node].block].name;
     int part = 0;
-    while (part < RT_DIFFUSION_PARTS && strncmp(name, rt_diffusion_parts[part], strlen(rt_diffusion_parts[part])) != 0)
+    while (part < RT_DIFFUSION_PARTS &&
+           strncmp(name, rt_diffusion_parts[part], strlen(rt_diffusion_parts[part])) != 0)
         part++;
     return part;
 }

@@ -5,7 +5,8 @@
 #include "models/networks/diffusion/diffusion.h"
 #include "predict/step/forecast.h"
 
-/* One row per op, over all its launches. */
+/* One row per op, over all its launches: in training those of the busiest GPU in a step, whose kernels add up to
+ * compute_us; else those of one pass. Collectives with what nothing hides. */
 struct rt_forecast_row {
     enum rt_op_id op;
     double time_us, share; /* share of all rows, 0..1 */
@@ -17,6 +18,11 @@ struct rt_forecast_row {
 };
 /* Rows with the longest time first; `out` holds RT_OP_COUNT x RT_TIME_SOURCE_COUNT. Returns how many. */
 size_t rt_forecast_rows(const struct rt_forecast *forecast, struct rt_forecast_row *out);
+
+/* Training: FLOPs of a GPU's step over those of its peak in the products' dtype. MFU counts three times the forward
+ * pass's products and attention (PaLM: Chowdhery et al. 2022, appendix B), HFU layers that are computed again too
+ * (Korthikanti et al. 2022). NaN else. */
+void rt_forecast_use(const struct rt_forecast *forecast, double *mfu, double *hfu);
 
 /* Time of each part of a diffusion pipeline (enum rt_diffusion_part), with what its kernels wait; their sum is
  * that of the step on the GPU. False: the graph is of no pipeline. */

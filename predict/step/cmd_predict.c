@@ -154,7 +154,7 @@ static const struct rt_option options[] = {
     {"vp", 0, "N", RT_INTEGER(struct arguments, step.parallel.chunks, 1, 65536),
      "training: N chunks of layers on each stage of --pp, interleaved"},
     {"schedule", 0, "NAME", RT_CHOICE(struct arguments, step.parallel.schedule, rt_pipeline_schedules),
-     "Of a pipeline: 1f1b or gpipe"},
+     "Of a pipeline: 1f1b, gpipe or zero-bubble"},
     {"link-gbs", 0, "X", RT_NUMBER(struct arguments, step.parallel.link_gbs, 0.01, 1e5),
      "What a GPU sends to others, one direction, GB/s (default: by the GPU's links)"},
     {"fabric", 0, "NAME", RT_CHOICE(struct arguments, step.parallel.fabric, rt_fabrics),

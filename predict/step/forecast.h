@@ -106,7 +106,8 @@ struct rt_forecast {
     /* Of communication_us, by group of GPUs: that nothing hides; what stages of a pipeline wait for each other; that the
      * GPUs wait for the slowest of them. They add up to it. */
     double exposed_us[RT_GROUPS], bubble_us, slowest_us;
-    int64_t busiest; /* the stage that compute_us is of */
+    int64_t busiest;       /* the stage that compute_us is of */
+    double optimizer_part; /* of all weights: that the stage with the most of them steps */
     /* Passes of pieces of the layers (chunks, stages), as pipeline.h has them; what stages pass on (stages). */
     double *stage_forward_us, *stage_backward_us, *stage_weights_us, *send_us;
     double ahead_us;  /* before the first pass: weights of the step before are gathered, the host has not run ahead */

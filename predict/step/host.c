@@ -28,6 +28,9 @@
  *                 twelve pipelines are least off; the other six judged it. Backward was not run: twice the forward
  *   pgb-...       servers of pytorch-gpu-benchmark, by folder: CNNs that wait for them at batch 12, with the
  *                 copy of 3.6 or 7.2 MB of images; zeroing gradients is in the backward one
+ *   megatron-2021 Megatron-DeepSpeed on servers of A100: a tenth of vTrain's runs on one server, those whose row
+ *                 as scripts/corpora/vtrain.py writes it has an md5 of which the first eight hexadecimal digits
+ *                 are a multiple of ten; of twelve pairs the one with the least mean error (docs/log/host.md)
  * Memory beside the allocator's: 860 MiB of CUDA 11.8 (optimum-benchmark, used less reserved), 1,424 before
  * kernels were loaded when they first run (MIGProfiler; CUDA 11.7, "Lazy Loading"): docs/log/parts.md.
  * Pageable copies of others: 6 GB/s, the mean of those. Assumed: the driver's launch (`rooftile collect`
@@ -47,6 +50,7 @@ static const struct rt_host hosts[] = {
     {"pgb-titanrtx", .forward_us = 49, .backward_us = 94, .pageable_gbs = 2, OLDER},
     {"pgb-titanv", .forward_us = 24.5, .backward_us = 39, .pageable_gbs = 12, OLDER},
     {"pgb-titanxp", .forward_us = 46, .backward_us = 82, .pageable_gbs = 1.25, OLDER},
+    {"megatron-2021", .forward_us = 60, .backward_us = 110, .pageable_gbs = 6, .context_mib = 860, COMMON},
 };
 #undef OLDER
 #undef COMMON
@@ -89,8 +93,7 @@ const struct rt_host *rt_host_named(const char *name)
 
 const struct rt_host *rt_host_of_runtime(enum rt_runtime_id runtime)
 {
-    (void)runtime;
-    return rt_host_default();
+    return runtime == RT_RUNTIME_MEGATRON_OLD ? rt_host_named("megatron-2021") : rt_host_default();
 }
 
 char *rt_host_names(void)

@@ -59,6 +59,8 @@ double rt_gradient_sums_us(const struct rt_gradient *gradients, size_t count,
         if (collectives->groups[gradients[i].group].gpus == 1)
             continue;
         struct bucket *bucket = &open[gradients[i].group == RT_GROUP_EXPERT_DATA];
+        if (rules->shared && bucket->bytes > 0 && bucket->bytes + gradients[i].bytes > rules->bucket_bytes)
+            sum(&link, bucket); /* DeepSpeed's stage_1_and_2.py: what does not fit begins another */
         bucket->group = gradients[i].group;
         bucket->ready_us = rules->no_overlap ? all_us : gradients[i].ready_us;
         bucket->bytes += gradients[i].bytes;

@@ -447,6 +447,14 @@ static void forget_round(struct rt_piece *piece)
         piece->link_us[group] = 0;
 }
 
+static double all_links(const struct rt_piece *piece)
+{
+    double sum = 0;
+    for (int group = 0; group < RT_GROUPS; group++)
+        sum += piece->link_us[group];
+    return sum;
+}
+
 /* Both passes of a micro batch. In one queue the host goes on launching where it is; else it begins again. */
 static void run_round(struct run *run)
 {
@@ -478,18 +486,20 @@ static void run_rounds(struct run *run)
 {
     struct rt_piece *piece = run->piece;
     int64_t microbatches = run->forecast->options.parallel.microbatches, rounds = 1;
-    double sum = 0, waits = 0;
+    double sum = 0, waits = 0, links = 0;
     if (runs_ahead(run))
         rounds = microbatches < 3 ? microbatches : 3;
     for (int64_t r = 0; r < rounds; r++) {
         run_round(run);
         sum += piece->forward_us + piece->backward_us;
         waits += piece->wait_us;
+        links += all_links(piece);
     }
     if (rounds == 1)
         return;
     piece->begin_us = sum - (double)rounds * (piece->forward_us + piece->backward_us);
     piece->begin_wait_us = waits - (double)rounds * piece->wait_us;
+    piece->begin_link_us = links - (double)rounds * all_links(piece);
 }
 
 /* ZeRO 1 and 2: weights are gathered while the first forward pass runs, which waits for them. */

@@ -56,10 +56,10 @@ struct rt_piece {
     double forward_us, backward_us; /* with what kernels wait; backward with accumulation, no optimizer */
     double weights_us;              /* zero-bubble: of the backward pass, which is without it then */
     double ahead_us; /* by how much the first forward pass is longer: of weights that are gathered */
-    double begin_us,
-        begin_wait_us;         /* by how much all passes are, until the host has run ahead; of it: waiting */
-    double wait_us;            /* that kernels wait for the host */
-    double first_us;           /* until the first kernel of the forward pass starts */
+    double begin_us, begin_wait_us,
+        begin_link_us; /* by how much all passes are, until the host has run ahead; of it: waiting, links */
+    double wait_us;    /* that kernels wait for the host */
+    double first_us;   /* until the first kernel of the forward pass starts */
     double link_us[RT_GROUPS]; /* in collectives, that nothing hides */
     double optimizer_us;       /* of all weights of the graph, on the GPU */
     double layers;             /* with weights */

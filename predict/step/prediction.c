@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "models/networks/sequences.h"
 #include "predict/step/breakdown.h"
+#include "predict/step/passes.h"
 #include "predict/step/uncertainty.h"
 
 #include <inttypes.h>
@@ -330,6 +331,43 @@ static void add_time(struct rt_report *report, const struct rt_prediction *predi
     rt_report_add_json(report, "interval", interval_json(f));
 }
 
+/* Training: how much of the GPUs is used, and what of communication nothing hides, by group. */
+static void add_use(struct rt_report *report, const struct rt_prediction *prediction)
+{
+    static const char *const groups[RT_GROUPS] = {[RT_GROUP_TENSOR] = "tensor", [RT_GROUP_CONTEXT] = "context",
+                                                  [RT_GROUP_EXPERT] = "expert", [RT_GROUP_DATA] = "data",
+                                                  [RT_GROUP_PIPELINE] = "pipeline"};
+    const struct rt_forecast *f = &prediction->forecast;
+    double mfu, hfu, gpus = (double)rt_parallelism_gpus(&f->options.parallel);
+    struct rt_text words = {0};
+    if (!rt_graph_trains(f->graph))
+        return;
+    rt_forecast_use(f, &mfu, &hfu);
+    for (int group = 0; group < RT_GROUPS; group++) {
+        if (groups[group] == NULL)
+            continue;
+        char *key = rt_format("exposed.%s_ms", groups[group]);
+        rt_report_add_json(report, key, rt_json_number(f->exposed_us[group] / 1e3));
+        free(key);
+        if (f->exposed_us[group] > 0.5e-3 * f->total_us)
+            rt_text_item(&words, ", ", "%s %.3f ms", groups[group], f->exposed_us[group] / 1e3);
+    }
+    if (f->bubble_us > 0.5e-3 * f->total_us)
+        rt_text_item(&words, ", ", "bubble %.3f ms (%.1f%%)", f->bubble_us / 1e3, 100 * f->bubble_us / f->total_us);
+    if (f->slowest_us > 0.5e-3 * f->total_us)
+        rt_text_item(&words, ", ", "the slowest GPU %.3f ms", f->slowest_us / 1e3);
+    rt_report_add_json(report, "exposed.bubble_ms", rt_json_number(f->bubble_us / 1e3));
+    rt_report_add_json(report, "exposed.slowest_gpu_ms", rt_json_number(f->slowest_us / 1e3));
+    rt_report_add_fact(report, "exposed.all_ms", rt_json_number(f->communication_us / 1e3),
+                       words.length > 0 ? "exposed" : NULL, "%s", words.length > 0 ? words.text : "");
+    rt_text_release(&words);
+    rt_report_add_json(report, "tokens_per_s_gpu",
+                       rt_json_number(rt_prediction_tokens_per_second(prediction) / gpus));
+    rt_report_add_json(report, "hfu_pct", rt_json_number(100 * hfu));
+    rt_report_add_fact(report, "mfu_pct", rt_json_number(100 * mfu), "use", "MFU %.1f%%, HFU %.1f%%", 100 * mfu,
+                       100 * hfu);
+}
+
 /* Of a diffusion pipeline: text encoders, all denoising steps, decoder. */
 static void add_parts(struct rt_report *report, const struct rt_prediction *prediction)
 {
@@ -374,7 +412,7 @@ static void add_epoch(struct rt_report *report, const struct rt_prediction *pred
 static void add_host(struct rt_report *report, const struct rt_prediction *prediction)
 {
     const struct rt_forecast_options *options = &prediction->forecast.options;
-    const struct rt_host *host = options->host != NULL ? options->host : rt_host_default();
+    const struct rt_host *host = rt_forecast_host(&prediction->forecast);
     rt_report_add_json(report, "host.name", rt_json_text(host->name));
     rt_report_add_json(report, "host.input", json_string(rt_transfers[options->input]));
     rt_report_add_json(report, "host.result", json_string(rt_transfers[options->result]));
@@ -552,6 +590,7 @@ struct rt_report *rt_prediction_report(const struct rt_prediction *prediction, b
     add_subject(report, prediction);
     add_assumed(report, prediction);
     add_time(report, prediction);
+    add_use(report, prediction);
     add_parts(report, prediction);
     add_epoch(report, prediction);
     rt_prediction_add_energy(report, prediction);
@@ -563,7 +602,10 @@ struct rt_report *rt_prediction_report(const struct rt_prediction *prediction, b
     rt_fit_report(report, &prediction->advice);
     if (pictures)
         rt_prediction_add_plots(report, prediction);
-    rt_report_add_table(report, "ops", "By op, all launches of one pass on one GPU", op_table(rows, count));
+    rt_report_add_table(report, "ops",
+                        rt_graph_trains(&prediction->graph) ? "By op, all launches of a step on the busiest GPU"
+                                                            : "By op, all launches of one pass on one GPU",
+                        op_table(rows, count));
     bool transforms = false;
     for (size_t i = 0; i < count; i++)
         transforms |= rows[i].roofline_us > rows[i].time_us;

@@ -310,6 +310,7 @@ static double gather_us(const struct sum *sum, int64_t stage)
 static void end_stages(struct sum *sum)
 {
     double all_us = 0, all_bytes = 0;
+    sum->forecast->optimizer_part = 0;
     for (int64_t s = 0; s < sum->pipeline.stages; s++) {
         all_bytes += weights_bytes(sum, s);
         for (int64_t c = 0; c < sum->pipeline.chunks; c++)
@@ -320,6 +321,7 @@ static void end_stages(struct sum *sum)
         double share = all_bytes > 0 ? weights_bytes(sum, s) / all_bytes : 1;
         sum->late_us = fmax(sum->late_us, late);
         sum->gather_us = fmax(sum->gather_us, gather);
+        sum->forecast->optimizer_part = fmax(sum->forecast->optimizer_part, share);
         sum->optimizer_us = fmax(sum->optimizer_us, all_us * share); /* each steps its own weights */
         sum->optimizer_wait_us = fmax(sum->optimizer_wait_us, optimizer_wait(sum, s, late + gather));
     }
@@ -385,7 +387,8 @@ static void set_exposed(struct rt_forecast *forecast, const struct sum *sum)
         forecast->total_us - forecast->compute_us - forecast->host_us - forecast->copy_us;
     for (int group = 0; group < RT_GROUPS; group++)
         forecast->exposed_us[group] = microbatches * sum->link_us[group];
-    forecast->exposed_us[RT_GROUP_DATA] += sum->ahead_us + sum->late_us + sum->gather_us;
+    forecast->exposed_us[RT_GROUP_DATA] +=
+        sum->piece[0].begin_link_us + sum->ahead_us + sum->late_us + sum->gather_us;
     forecast->exposed_us[RT_GROUP_PIPELINE] += sends_us(&sum->pipeline, sum->busiest);
     for (int group = 0; group < RT_GROUPS; group++)
         exposed += forecast->exposed_us[group];
@@ -403,8 +406,9 @@ static double all_links(const struct sum *sum)
 static void set_times(struct rt_forecast *forecast, const struct sum *sum)
 {
     double microbatches = (double)forecast->options.parallel.microbatches;
-    forecast->compute_us = sum->busy_us + sum->begin_us - sum->begin_wait_us - rt_queued_input_us(forecast) -
-                           microbatches * (all_links(sum) + sum->wait_us) + sum->optimizer_us;
+    forecast->compute_us = sum->busy_us + sum->begin_us - sum->begin_wait_us - sum->piece[0].begin_link_us -
+                           rt_queued_input_us(forecast) - microbatches * (all_links(sum) + sum->wait_us) +
+                           sum->optimizer_us;
     forecast->slowest_us =
         trains(forecast)
             ? rt_slowest_gpu(rt_parallelism_gpus(&forecast->options.parallel)) * forecast->compute_us

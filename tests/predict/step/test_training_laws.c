@@ -1,0 +1,184 @@
+/* Laws of training steps over random cuts, by the roofline: totals add up, more hardware and less work are no
+ * slower. */
+#include "test.h"
+
+#include "base/random.h"
+#include "predict/step/breakdown.h"
+#include "predict/step/forecast_graphs.h"
+#include "predict/step/passes.h"
+#include "predict/step/prediction.h"
+
+#include <math.h>
+
+static struct rt_predictor roofline;
+static struct rt_model_source source;
+static struct rt_device h100;
+
+static const enum rt_runtime_id runtimes[] = {
+    RT_RUNTIME_EAGER,      RT_RUNTIME_MEGATRON,  RT_RUNTIME_MEGATRON_OLD, RT_RUNTIME_FSDP,
+    RT_RUNTIME_TORCHTITAN, RT_RUNTIME_DEEPSPEED, RT_RUNTIME_NANOTRON};
+
+static int64_t power(struct rt_random *random, uint32_t most)
+{
+    return (int64_t)1 << rt_random_below(random, most + 1);
+}
+
+/* A cut of GPT-2 (12 layers, 12 heads), a sequence of each micro batch. */
+static struct rt_step draw(struct rt_random *random)
+{
+    struct rt_step step = RT_STEP_NOT_GIVEN;
+    step.mode = RT_STEP_TRAINING;
+    step.dtype = RT_BF16;
+    step.runtime = (int)runtimes[rt_random_below(random, RT_COUNT(runtimes))];
+    step.sequence = 256;
+    step.parallel.data = power(random, 4);
+    step.parallel.tensor = power(random, 2);
+    step.parallel.pipeline = power(random, 2);
+    step.parallel.microbatches = step.parallel.pipeline * (1 + (int64_t)rt_random_below(random, 5));
+    step.parallel.chunks = step.parallel.pipeline > 1 ? 1 + (int64_t)rt_random_below(random, 3) : 1;
+    step.parallel.no_overlap = rt_random_below(random, 4) == 0;
+    step.recompute = (int)rt_random_below(random, 2);
+    if (step.parallel.data > 1)
+        step.parallel.shard = (enum rt_shard_kind)rt_random_below(random, RT_SHARD_COUNT);
+    step.batch = step.parallel.data * step.parallel.microbatches;
+    return step;
+}
+
+static void forecast(const struct rt_step *step, const struct rt_device *device, struct rt_prediction *out)
+{
+    *out = (struct rt_prediction){.predictor = &roofline};
+    RT_ASSERT_OK(rt_prediction_begin(step, &source, device, out));
+    struct rt_forecast_options how = rt_prediction_how(out);
+    how.fallback = how.times_only = true;
+    RT_ASSERT_OK(rt_forecast_graph(&out->graph, &roofline, &out->device, &how, &out->forecast));
+}
+
+static double total_us(const struct rt_step *step, const struct rt_device *device)
+{
+    struct rt_prediction prediction;
+    forecast(step, device, &prediction);
+    double total = prediction.forecast.total_us;
+    rt_prediction_release(&prediction);
+    return total;
+}
+
+static void start(struct rt_random *random, uint64_t seed)
+{
+    RT_ASSERT_OK(rt_predictor_open("roofline", &roofline));
+    RT_ASSERT_OK(rt_model_source_find_as("gpt2", NULL, &source));
+    RT_ASSERT_OK(rt_device_find("H100", &h100));
+    rt_random_seed(random, seed, 0);
+}
+
+static void check_totals(const struct rt_forecast *f)
+{
+    struct rt_forecast_row rows[RT_OP_COUNT * RT_TIME_SOURCE_COUNT];
+    double parts = f->compute_us + f->communication_us + f->host_us + f->copy_us, kernels = 0;
+    double exposed = f->bubble_us + f->slowest_us;
+    size_t count = rt_forecast_rows(f, rows);
+    for (size_t r = 0; r < count; r++)
+        kernels += rows[r].source != RT_TIME_LINK ? rows[r].time_us : 0;
+    for (int group = 0; group < RT_GROUPS; group++)
+        exposed += f->exposed_us[group];
+    RT_ASSERT_NEAR(parts, f->total_us, 1e-9);
+    RT_ASSERT_NEAR(kernels, f->compute_us, 1e-9);
+    RT_ASSERT_NEAR(exposed + f->total_us, f->communication_us + f->total_us, 1e-9);
+    for (int64_t s = 0; s < f->options.parallel.pipeline; s++) {
+        double busy = 0;
+        for (int64_t p = s; p < rt_pieces(&f->options.parallel); p += f->options.parallel.pipeline)
+            busy += f->stage_forward_us[p] + f->stage_backward_us[p] + f->stage_weights_us[p];
+        CU_ASSERT_TRUE(f->total_us >= (double)f->options.parallel.microbatches * busy * (1 - 1e-12));
+    }
+}
+
+static void test_totals_add_up(void)
+{
+    struct rt_random random;
+    start(&random, 1);
+    for (int trial = 0; trial < 60; trial++) {
+        struct rt_step step = draw(&random);
+        struct rt_prediction prediction;
+        forecast(&step, &h100, &prediction);
+        check_totals(&prediction.forecast);
+        rt_prediction_release(&prediction);
+    }
+    rt_predictor_release(&roofline);
+}
+
+static void test_more_hardware_is_no_slower(void)
+{
+    struct rt_random random;
+    start(&random, 2);
+    for (int trial = 0; trial < 60; trial++) {
+        struct rt_step step = draw(&random);
+        struct rt_device more = h100;
+        step.parallel.cluster.node_gpus = 4;
+        step.parallel.cluster.node_gbs = 25;
+        double before = total_us(&step, &h100);
+        more.link_gbs *= 1.5;
+        more.sms += 20;
+        more.bandwidth_gbs *= 1.2;
+        step.parallel.cluster.node_gbs = 50;
+        CU_ASSERT_TRUE(total_us(&step, &more) <= before * (1 + 1e-9));
+    }
+    rt_predictor_release(&roofline);
+}
+
+static void test_more_microbatches_take_no_less(void)
+{
+    struct rt_random random;
+    start(&random, 3);
+    for (int trial = 0; trial < 40; trial++) {
+        struct rt_step step = draw(&random);
+        double before = total_us(&step, &h100);
+        step.parallel.microbatches += step.parallel.pipeline;
+        step.batch = step.parallel.data * step.parallel.microbatches;
+        CU_ASSERT_TRUE(total_us(&step, &h100) >= before * (1 - 1e-9));
+    }
+    rt_predictor_release(&roofline);
+}
+
+/* Of runtimes that gather what ZeRO 1 and 2 stepped beside the next forward pass, as ZeRO 3 gathers beside
+ * each; where no kernel waits for the host, which is ahead after every wait for the link. */
+static void test_sharing_weights_is_no_faster(void)
+{
+    static const enum rt_runtime_id alike[] = {RT_RUNTIME_EAGER, RT_RUNTIME_FSDP, RT_RUNTIME_TORCHTITAN};
+    struct rt_random random;
+    start(&random, 4);
+    for (int trial = 0; trial < 40; trial++) {
+        struct rt_step step = draw(&random);
+        step.runtime = (int)alike[rt_random_below(&random, RT_COUNT(alike))];
+        step.host_us = 0;
+        step.parallel.data = 2 * power(&random, 3);
+        step.batch = step.parallel.data * step.parallel.microbatches;
+        double us[RT_SHARD_COUNT];
+        for (int shard = RT_SHARD_OPTIMIZER; shard < RT_SHARD_COUNT; shard++) {
+            step.parallel.shard = (enum rt_shard_kind)shard;
+            us[shard] = total_us(&step, &h100);
+        }
+        CU_ASSERT_TRUE(us[RT_SHARD_PARAMETERS] >= us[RT_SHARD_OPTIMIZER] * (1 - 1e-9));
+        CU_ASSERT_TRUE(us[RT_SHARD_PARAMETERS] >= us[RT_SHARD_GRADIENTS] * (1 - 1e-9));
+    }
+    rt_predictor_release(&roofline);
+}
+
+static void test_zero_bubble_is_no_slower(void)
+{
+    struct rt_random random;
+    start(&random, 5);
+    for (int trial = 0; trial < 40; trial++) {
+        struct rt_step step = draw(&random);
+        step.parallel.chunks = 1;
+        step.parallel.data = 1; /* sums of gradients begin later */
+        step.parallel.shard = RT_SHARD_NONE;
+        step.batch = step.parallel.microbatches;
+        double before = total_us(&step, &h100);
+        step.parallel.schedule = RT_PIPELINE_ZERO_BUBBLE;
+        CU_ASSERT_TRUE(total_us(&step, &h100) <= before * (1 + 1e-9));
+    }
+    rt_predictor_release(&roofline);
+}
+
+RT_TESTS(RT_TEST(test_totals_add_up), RT_TEST(test_more_hardware_is_no_slower),
+         RT_TEST(test_more_microbatches_take_no_less), RT_TEST(test_sharing_weights_is_no_faster),
+         RT_TEST(test_zero_bubble_is_no_slower))
