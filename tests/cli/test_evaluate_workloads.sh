@@ -11,10 +11,10 @@ name,sms,fp32_vector_tflops,memory_gib,bandwidth_gbs,l2_mib
 Tesla V100-PCIE-32GB,80,14,32,900,6
 NVIDIA A100-SXM4-40GB,108,19.5,40,1555,40
 END_
-forecast() { # GPU MODEL OPTIONS...: us, by the roofline
+forecast() { # GPU MODEL OPTIONS...: us, by the roofline; gradients are kept, as they are where nobody says
     local gpu=$1 model=$2
     shift 2
-    "$ROOFTILE" predict -p roofline --gpu "$gpu" -m "$model" "$@" --json 2>/dev/null |
+    "$ROOFTILE" predict -p roofline --gpu "$gpu" -m "$model" --runtime eager-math "$@" --json 2>/dev/null |
         python3 -c 'import json, sys; print(repr(1000 * json.load(sys.stdin)["total_ms"]))'
 }
 v100=Tesla\ V100-PCIE-32GB a100=NVIDIA\ A100-SXM4-40GB
