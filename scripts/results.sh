@@ -508,6 +508,10 @@ make_training() {
         cp "$work/$name.converted" "$work/training/$name.csv"
         names+=("$name")
     done
+    if [ -n "${ROOFTILE_WITHOUT_B200:-}" ]; then # a predictor that was fitted to nothing of a B200
+        "$rooftile" evaluate --workloads -p "$ROOFTILE_WITHOUT_B200" "$(data megatron_bridge)" --fallback --json --quiet >"$work/training/megatron_bridge-without-B200.json"
+        names+=(megatron_bridge-without-B200)
+    fi
     python3 "$source_folder/scripts/training_table.py" "$rooftile" "$work/training" "${names[@]}" >"$out/training.csv"
 }
 
