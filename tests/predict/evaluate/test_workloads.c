@@ -10,7 +10,7 @@
 
 #include <math.h>
 
-static const struct rt_parallelism alone = {.data = 1, .pipeline = 1, .microbatches = 1, .link_gbs = NAN};
+static const struct rt_parallelism alone = RT_PARALLELISM_NONE;
 
 static int32_t add_device(struct rt_dataset *dataset, const char *name)
 {
@@ -115,9 +115,11 @@ static void test_known_errors(void)
     o = plain(RT_STEP_TRAINING, 4);
     expected[2] = direct_us("V100", "gpt2-large", &o, &alone);
     o.tensor_parallel = 4;
-    expected[3] = direct_us("A100-SXM4-40GB", "gpt2-large", &o, &alone);
-    o = plain(RT_STEP_TRAINING, 1);
     struct rt_parallelism four = alone;
+    four.tensor = 4;
+    expected[3] = direct_us("A100-SXM4-40GB", "gpt2-large", &o, &four);
+    o = plain(RT_STEP_TRAINING, 1);
+    four = alone;
     four.data = 4;
     expected[4] = direct_us("A100-SXM4-40GB", "gpt2-large", &o, &four);
     four = alone;
