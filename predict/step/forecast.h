@@ -111,6 +111,7 @@ struct rt_forecast {
     /* Passes of pieces of the layers (chunks, stages), as pipeline.h has them; what stages pass on (stages). */
     double *stage_forward_us, *stage_backward_us, *stage_weights_us, *send_us;
     double ahead_us;  /* before the first pass: weights of the step before are gathered, the host has not run ahead */
+    double begin_us;  /* of ahead_us: the latter */
     double gather_us; /* behind the optimizer, which stepped a share of the weights on each GPU: the others' */
     /* Gradient sums of the first stage, since its passes began. */
     struct rt_gradient_sum *sums;

@@ -109,6 +109,7 @@ static void stretch(struct rt_forecast *forecast, double factor)
                              &forecast->before_us,        &forecast->on_us,           &forecast->after_us,
                              &forecast->queue_us,         &forecast->gather_us,       &forecast->total_us,
                              &forecast->bubble_us,        &forecast->slowest_us,      &forecast->ahead_us,
+                             &forecast->begin_us,
                              &forecast->interval_low_us,  &forecast->interval_high_us};
     for (size_t i = 0; i < RT_COUNT(times); i++)
         *times[i] *= factor;

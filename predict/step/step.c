@@ -415,6 +415,7 @@ static void set_times(struct rt_forecast *forecast, const struct sum *sum)
             : 0;
     forecast->gather_us = sum->gather_us;
     forecast->ahead_us = sum->ahead_us + sum->begin_us;
+    forecast->begin_us = sum->begin_us;
     forecast->busiest = sum->busiest;
     set_phases(forecast, sum);
     set_exposed(forecast, sum);

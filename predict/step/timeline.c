@@ -88,7 +88,8 @@ static void walk_launches(struct walk *walk, const struct rt_predictor *predicto
     }
     struct rt_piece piece;
     rt_piece_run(forecast, &collectives, 0,
-                 &(struct rt_step_watch){.launch = watch_launch, .beside = watch_beside, .context = walk}, &piece);
+                 &(struct rt_step_watch){.launch = watch_launch, .beside = watch_beside, .context = walk},
+                 &piece);
     rt_piece_release(&piece);
 }
 
@@ -102,13 +103,14 @@ static void watch_pass(void *context, const struct rt_pipeline_span *span)
     if (forecast->options.parallel.chunks > 1)
         snprintf(chunk, sizeof chunk, ", chunk %" PRId64, span->chunk);
     snprintf(name, sizeof name, "%s %" PRId64 "%s", rt_passes[span->pass], span->microbatch, chunk);
-    walk->visit(walk->context, &(struct rt_timeline_span){.name = name,
-                                                          .kind = rt_passes[span->pass],
-                                                          .stage = span->stage,
-                                                          .lane = RT_LANE_KERNELS,
-                                                          .start_us = passes_begin_us(forecast) + span->start_us,
-                                                          .time_us = span->time_us,
-                                                          .number = span->microbatch});
+    walk->visit(walk->context,
+                &(struct rt_timeline_span){.name = name,
+                                           .kind = rt_passes[span->pass],
+                                           .stage = span->stage,
+                                           .lane = RT_LANE_KERNELS,
+                                           .start_us = passes_begin_us(forecast) + span->start_us,
+                                           .time_us = span->time_us,
+                                           .number = span->microbatch});
 }
 
 static void walk_passes(struct walk *walk)
@@ -140,6 +142,15 @@ static void walk_copies(struct walk *walk)
                      f->graph->result_bytes);
 }
 
+/* Of the first stage's gradients, and so of its weights. */
+static double summed_bytes(const struct rt_forecast *forecast)
+{
+    double bytes = 0;
+    for (size_t s = 0; s < forecast->sum_count; s++)
+        bytes += forecast->sums[s].bytes;
+    return bytes;
+}
+
 /* The first stage's gradients: its last microbatch adds to them, and they are summed as that computes them.
  */
 static void walk_sums(struct walk *walk)
@@ -157,28 +168,52 @@ static void walk_sums(struct walk *walk)
                      sum->end_us - sum->start_us, sum->bytes);
 }
 
+/* Weights that the step before has stepped, where the first forward pass waits for them. */
+static void walk_ahead(struct walk *walk)
+{
+    const struct rt_forecast *f = walk->forecast;
+    double time = f->ahead_us - f->begin_us;
+    if (!(time > 0))
+        return;
+    name_lane(walk, 0, RT_LANE_WEIGHTS);
+    visit_beside(walk, "weights all-gather", RT_OP_ALL_GATHER, 0, passes_begin_us(f) - time, time,
+                 summed_bytes(f));
+}
+
+/* All stages wait for the slowest GPU of the step. */
+static void walk_slowest(struct walk *walk, double end)
+{
+    const struct rt_forecast *f = walk->forecast;
+    for (int64_t s = 0; f->slowest_us > 0 && s < f->options.parallel.pipeline; s++)
+        walk->visit(walk->context, &(struct rt_timeline_span){.name = "waits for the slowest GPU",
+                                                              .kind = "wait",
+                                                              .stage = s,
+                                                              .lane = RT_LANE_KERNELS,
+                                                              .start_us = end - f->slowest_us,
+                                                              .time_us = f->slowest_us});
+}
+
 /* The optimizer's kernels end the step, each stage's on its own weights; what they stepped is gathered. */
 static void walk_optimizer(struct walk *walk)
 {
     const struct rt_forecast *f = walk->forecast;
-    double end = f->total_us - f->after_us, bytes = 0;
+    double end = f->total_us - f->after_us;
     int64_t stages = f->options.parallel.pipeline;
-    for (size_t s = 0; s < f->sum_count; s++)
-        bytes += f->sums[s].bytes;
     if (f->gather_us > 0) {
         name_lane(walk, 0, RT_LANE_WEIGHTS);
         visit_beside(walk, "weights all-gather", RT_OP_ALL_GATHER, 0, end - f->gather_us, f->gather_us,
-                     bytes);
+                     summed_bytes(f));
     }
     end -= f->gather_us;
     for (size_t i = f->launch_count; i-- > 0;) {
-        double time = f->launches[i].time_us / (double)stages;
+        double time = f->launches[i].time_us * f->optimizer_part; /* all end with the last */
         if (f->launches[i].kernel.call.op != RT_OP_OPTIMIZER)
             continue;
         end -= time;
         for (int64_t s = 0; s < stages; s++)
             visit_launch(walk, &f->launches[i], s, 0, end, time);
     }
+    walk_slowest(walk, end);
 }
 
 void rt_timeline_walk(const struct rt_forecast *forecast, const struct rt_predictor *predictor,
@@ -192,6 +227,7 @@ void rt_timeline_walk(const struct rt_forecast *forecast, const struct rt_predic
         walk_launches(&walk, predictor);
     else
         walk_passes(&walk);
+    walk_ahead(&walk);
     walk_copies(&walk);
     walk_sums(&walk);
     walk_optimizer(&walk);
