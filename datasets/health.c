@@ -174,8 +174,7 @@ static void find_sessions(struct judge *j)
                                     .unsteady = NAN,
                                     .clock_low_mhz = NAN,
                                     .clock_high_mhz = NAN,
-                                    .temperature_c = NAN,
-                                    .drift = NAN};
+                                    .temperature_c = NAN};
     free(number);
 }
 
@@ -201,21 +200,13 @@ static int32_t find_cell(struct judge *j, struct rt_hash_set *set, const struct 
     return (int32_t)j->cell_count++;
 }
 
-static double attribute_number(const struct rt_dataset *dataset, int32_t group, const char *name)
-{
-    const char *text = group >= 0 ? rt_dataset_attribute(dataset, group, name) : NULL;
-    return text != NULL ? strtod(text, NULL) : NAN;
-}
-
-static void note_conditions(struct rt_session *session, const struct rt_dataset *dataset,
-                            const struct rt_sample *s)
+static void note_conditions(struct rt_session *session, const struct rt_sample *s)
 {
     session->throttled += (s->flags & RT_FLAG_THROTTLED) != 0;
     session->unstable += (s->flags & RT_FLAG_UNSTABLE) != 0;
     session->clock_low_mhz = fmin(session->clock_low_mhz, s->sm_clock_mhz);
     session->clock_high_mhz = fmax(session->clock_high_mhz, s->sm_clock_mhz);
     session->temperature_c = fmax(session->temperature_c, s->temperature_c);
-    session->drift = fmax(session->drift, attribute_number(dataset, s->group, "drift"));
 }
 
 /* The first pass: every sample into its session, family and op. */
@@ -231,7 +222,7 @@ static void gather(struct judge *j)
         struct work work = work_of(d, s);
         struct rt_session *session = &j->health->sessions[n];
         session->rows++;
-        note_conditions(session, d, s);
+        note_conditions(session, s);
         double share = share_of(d, s, &work);
         if (!isnan(share))
             keep(&reach_of(j, (size_t)n, rt_call_family(&s->call), s->call.dtype)->shares, share, &j->random);
@@ -547,7 +538,7 @@ static void judge_rows(struct judge *j)
 
 static void judge_flags(struct judge *j)
 {
-    const double most = 0.2, drift = 1.1;
+    const double most = 0.2;
     for (size_t s = 0; s < j->health->session_count; s++) {
         const struct rt_session *session = &j->health->sessions[s];
         if ((double)session->throttled > most * (double)session->rows)
@@ -556,10 +547,6 @@ static void judge_flags(struct judge *j)
         if ((double)session->unstable > most * (double)session->rows)
             complain(j, s, RT_ROW_SOUND, "%zu of %zu kernels are flagged as unstable", session->unstable,
                      session->rows);
-        if (session->drift > drift)
-            complain(j, s, RT_ROW_SOUND,
-                     "the probe kernel took up to %.2f times its shortest time in the course of the session",
-                     session->drift);
     }
 }
 
@@ -686,14 +673,13 @@ struct rt_table *rt_health_sessions(const struct rt_session_health *health, cons
         {"clock_low_mhz", "MHz from", 'f', 0},
         {"clock_high_mhz", "to", 'f', 0},
         {"temperature_c", "C up to", 'f', 0},
-        {"drift", NULL, 'f', 2},
     };
     struct rt_table *table = rt_table_new(columns, RT_COUNT(columns));
     for (size_t i = 0; i < health->session_count; i++) {
         const struct rt_session *s = &health->sessions[i];
         rt_table_row(table, dataset->devices[s->device].name, rt_splits[s->split], (long long)s->rows,
                      (int)s->refused, (long long)(s->rows - s->count[RT_ROW_SOUND]), s->products, s->vectors,
-                     s->unsteady, s->clock_low_mhz, s->clock_high_mhz, s->temperature_c, s->drift);
+                     s->unsteady, s->clock_low_mhz, s->clock_high_mhz, s->temperature_c);
     }
     return table;
 }

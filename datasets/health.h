@@ -65,8 +65,6 @@ struct rt_session {
     double products, vectors;                            /* lowest reach of a family; NaN: shows nothing */
     double unsteady;                                     /* as above; NaN: shows nothing */
     double clock_low_mhz, clock_high_mhz, temperature_c; /* of its kernels, the highest; NaN: not recorded */
-    double drift; /* nothing writes the attribute yet: largest of the probe kernel's times over its smallest
-                     (attribute "drift"); NaN: not measured */
 };
 
 /* One finding: of a session, in a sentence without the consequence. */

@@ -600,7 +600,7 @@ int rt_settled_step_graph(struct rt_settled_step *settled, const struct rt_model
     if (!rt_model_source_traced(source))
         return rt_model_source_graph(source, &settled->graph, step->layers, out);
     struct rt_model_source said = *source;
-    said.batch_asked = (settled->assumed & (uint64_t)1 << RT_STEP_BATCH) == 0;
+    said.batch_asked |= (settled->assumed & (uint64_t)1 << RT_STEP_BATCH) == 0;
     said.sequence_asked = (settled->assumed & (uint64_t)1 << RT_STEP_SEQ) == 0;
     int status = rt_model_source_graph(&said, &settled->graph, step->layers, out);
     if (status != RT_OK)

@@ -234,6 +234,24 @@ static void measure_error(const struct kernels *kernels, bool used, const struct
     free(forecast);
 }
 
+/* Did the fit make the forecasts of the other kernels worse? Where their median is further off, and more of
+ * them are than tosses of a coin would say, by two standard deviations: few kernels scatter. */
+static bool makes_worse(const struct kernels *kernels, const struct rt_calibrated_family *row)
+{
+    double count = 0, further = 0;
+    for (size_t i = 0; i < kernels->count; i++) {
+        const struct rt_calibration_kernel *kernel = &kernels->kernel[i];
+        if (kernels->used[i])
+            continue;
+        double before = rt_calibration_forecast(kernel, &row->before) / kernel->measured_us,
+               after = rt_calibration_forecast(kernel, &row->after) / kernel->measured_us;
+        further += fabs(after - 1) > fabs(before - 1);
+        count++;
+    }
+    return count >= RT_CHECK_LEAST && row->rest_after.median > row->rest_before.median &&
+           further > count / 2 + sqrt(count);
+}
+
 /* How much slower its large kernels are than by the prior, of a device that training did not have. */
 static void compare_prior(const struct source *source, const struct kernels *kernels,
                           const struct rt_device_effect *prior, struct rt_calibrated_family *row)
@@ -302,8 +320,7 @@ static void fit_net(const struct source *source, struct rt_calibrated_family *ro
     measure_error(&kernels, true, &row->after, &row->fit_after);
     measure_error(&kernels, false, &row->before, &row->rest_before);
     measure_error(&kernels, false, &row->after, &row->rest_after);
-    if (row->used > 0 && row->rest_after.count >= RT_CHECK_LEAST &&
-        row->rest_after.median > row->rest_before.median)
+    if (row->used > 0 && makes_worse(&kernels, row))
         forget_fit(row);
     kernels_release(&kernels);
 }
