@@ -56,7 +56,7 @@ static int read_shown(const struct arguments *arguments, const char *what, struc
 
 /* ---- the health of sessions ---- */
 
-static const char LEAVES_OUT[] = "`rooftile train` leaves it out";
+static const char LEAVES_OUT[] = "`rooftile train` leaves them out";
 
 static void add_health(struct rt_report *report, const struct rt_dataset *dataset,
                        const struct rt_session_health *health)
