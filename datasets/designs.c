@@ -22,6 +22,8 @@
  *             networks fitted to the others say on RTX 3080 and 3090 (large square products of torch's), taken over
  *             for Ada and GB20x, which were not looked at for it; 0.86 is the mean of the H200 (0.91) and of seven
  *             products of an H100 PCIe (0.81, KernelBench); 1 on the B200 (docs/log/next-gpu.md)
+ *             On RDNA 3 it feeds 64 lanes; the data sheets count pairs of instructions that issue together, which
+ *             need certain operands: 0.5
  *   parts     of the L2, two where the white paper names them (GA100: "each L2 partition caches data for the SMs
  *             directly connected")
  *   pJ        3.9 of HBM2 (O'Connor et al., Fine-Grained DRAM, MICRO 2017; Micron says 6.0 of HBM2E,
@@ -77,6 +79,8 @@ static const struct rt_design designs[] = {
     {"gfx90a", "CDNA2",           "CDNA 2",        2021,  6,  64,    1, 2048, 1, RT_MEMORY_HBM_OTHER, 3.9, RT_MATRIX_AMD,           2.64,  10, 0.8,   false, 25,   1, 1, OLD_BLAS, UNKNOWN_RATES},
     {"gfx942", "CDNA3",           "CDNA 3",        2023,  5,  64,    1, 2048, 1, RT_MEMORY_HBM_OTHER, 3.9, RT_MATRIX_AMD,           2.64,  10, 0.8,   false, 50,   1, 1, OLD_BLAS, UNKNOWN_RATES},
     {"gfx950", "CDNA4",           "CDNA 4",        2025,  3,  64,    1, 2048, 1, RT_MEMORY_HBM_OTHER, 3.9, RT_MATRIX_AMD,           2.64,  10, 0.8,   false, 50,   1, 1, OLD_BLAS, UNKNOWN_RATES},
+    {"gfx1100", "RDNA3",           "RDNA 3",        2022,  5, 128,  0.5, 1024, 1, RT_MEMORY_GDDR,      7.5, RT_MATRIX_AMD,           2.64,  10, 0.8,   false, 25,   1, 1, OLD_BLAS, UNKNOWN_RATES},
+    {"gfx1101", "RDNA3",           "RDNA 3",        2022,  5, 128,  0.5, 1024, 1, RT_MEMORY_GDDR,      7.5, RT_MATRIX_AMD,           2.64,  10, 0.8,   false, 25,   1, 1, OLD_BLAS, UNKNOWN_RATES},
 };
 /* 128 lanes: as most since Ampere's GA102. */
 static const struct rt_design unknown =

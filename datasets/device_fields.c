@@ -241,6 +241,11 @@ double rt_device_peak_flops(const struct rt_device *device, enum rt_family famil
     return 1e12 * (tensor && !isnan(matrix) ? matrix : vector);
 }
 
+bool rt_device_has_matrix_units(const struct rt_device *device, enum rt_dtype dtype)
+{
+    return !isnan(tflops_at(device, peaks[dtype].matrix));
+}
+
 /* ---- chips ---- */
 
 /* The word of a name that tells the chip. */

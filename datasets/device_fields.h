@@ -157,6 +157,9 @@ const char *rt_device_peak_field(enum rt_family family, enum rt_dtype dtype);
  * torch.cuda.is_bf16_supported, pytorch/pytorch pull request 50442). NaN where no peak is known. */
 double rt_device_peak_flops(const struct rt_device *device, enum rt_family family, enum rt_dtype dtype);
 
+/* Units beside the vector lanes that multiply in the dtype. They may be no faster (RDNA 3). */
+bool rt_device_has_matrix_units(const struct rt_device *device, enum rt_dtype dtype);
+
 /* What names the chip, by which GPUs are held out together when a predictor is judged: the device's `chip`;
  * where its description has none the word of its name with the first digit, "A100" of "NVIDIA
  * A100-PCIE-40GB", else the whole name. */

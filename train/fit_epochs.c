@@ -11,6 +11,13 @@
 enum { EFFECT_RATE = 3 };
 enum { SHUFFLE_STREAM = 1 }; /* of random numbers; each epoch has its own */
 
+/* Of the penalty: the recipe's ridge x the squares of the factors' outputs. */
+static void add_ridge(const struct rt_network_fit *fit, double share, const rt_real *out, rt_real *dout)
+{
+    for (int o = 0; o < RT_HEAD_FACTORS && fit->recipe->factor_ridge > 0; o++)
+        dout[o] += (rt_real)(2 * fit->recipe->factor_ridge * share) * out[o];
+}
+
 /* Derivative of the mean loss of the batch by the network's outputs: rt_gradient of step.h. */
 static double batch_gradient(void *context, size_t first, size_t rows, const rt_real *out, rt_real *dout)
 {
@@ -27,6 +34,7 @@ static double batch_gradient(void *context, size_t first, size_t rows, const rt_
         derivative *= weight;
         fit->head->gradient(out + i * (size_t)outputs, &bound, derivative * share,
                             dout + i * (size_t)outputs);
+        add_ridge(fit, share, out + i * (size_t)outputs, dout + i * (size_t)outputs);
         if (fit->head->effects)
             rt_effect_fit_add(&fit->effects, first / RT_TRAIN_STEP_BLOCK, fit->train.device[row], &bound,
                               derivative * share * (forecast - bound.dispatch_us));

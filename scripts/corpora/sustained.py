@@ -14,7 +14,7 @@ Left out:
   more than 1.25 of the board's peak                  boards exceed their boost clock by up to a fifth; beyond, sums were not fp32's or the row is wrong
   fp16 at less than half of the row's fp32            GTX 16: cuBLAS has no kernel of its own for what has fp16 lanes and no matrix units
   less than 0.75 of what another of its name reached  throttled, shared, or another board
-  boards that are overclocked, and those that the catalogue has not: CPUs, Apple's, Intel's and Moore Threads' chips, AMD's boards for games
+  boards that are overclocked, and those that the catalogue has not: CPUs, Apple's, Intel's and Moore Threads' chips
 Boards whose memory was exchanged for a larger one (MODIFIED) count as the vendor's, whose products they do."""
 import sys
 

@@ -61,7 +61,7 @@ static void test_new_capabilities(void)
                 {"10.7", "Rubin", "10.3"}, {"11.0", "", "10.3"},        {"13.0", "", "10.3"},
                 {"6.2", "", "6.1"},        {"5.0", "Maxwell", "5.2"},   {"3.5", "Kepler", ""},
                 {"sm_90", "", ""},         {"gfx904", "", "gfx900"},    {"gfx1250", "", "gfx950"},
-                {"gfx1100", "RDNA3", ""},  {"", "ada lovelace", "8.9"}, {"9.", "Turing", "9.0"},
+                {"gfx1030", "RDNA2", ""},  {"", "ada lovelace", "8.9"}, {"9.", "Turing", "9.0"},
                 {"nine", "Turing", "7.5"}};
     struct rt_device device;
     rt_device_init(&device, "board");

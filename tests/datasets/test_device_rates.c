@@ -11,7 +11,7 @@
  * white papers of Volta, Turing, Ampere (GA100, GA102), Ada, Hopper (GH100) and RTX Blackwell for the matrix
  * units, the technical brief of the Jetson AGX Orin for 8.7; no rate of 10.x's matrix units is published.
  * AMD: tables of FLOPS per clock and CU in the white papers of Vega and CDNA 2, 3 and 4 (CDNA: the column of
- * the MI100). 0: has none, or not published. */
+ * the MI100); RDNA 3: 64 lanes that issue in pairs, WMMA at 512. 0: has none, or not published. */
 static const struct rates {
     const char *capability;
     double fp32, fp16, bf16; /* lanes */
@@ -36,6 +36,8 @@ static const struct rates {
     {"gfx90a", 128, 0, 0, 256, 0, 1024, 1024, 0, 0, 1024},
     {"gfx942", 256, 0, 0, 256, 1024, 2048, 2048, 4096, 0, 4096},
     {"gfx950", 256, 0, 0, 256, 0, 4096, 4096, 8192, 16384, 8192},
+    {"gfx1100", 256, 512, 0, 0, 0, 512, 512, 0, 0, 512},
+    {"gfx1101", 256, 512, 0, 0, 0, 512, 512, 0, 0, 512},
 };
 
 /* The peaks of a device, by the rate that each follows from. */

@@ -241,11 +241,10 @@ static double attention_sglang(const struct rt_tiled_call *l)
 {
     return l->attention.sglang;
 }
-/* In 16 bits all servers call cuBLAS through torch, for fp4 the same libraries, made for sm_100. */
+/* In 16 bits all servers call cuBLAS through torch. */
 static double product_of_server(const struct rt_tiled_call *l, enum rt_server_project server)
 {
-    enum rt_dtype dtype = (enum rt_dtype)l->query->call.dtype;
-    return l->query->server == server && rt_dtypes[dtype].input_bytes < 2 && dtype != RT_FP4;
+    return l->query->server == server && rt_dtypes[l->query->call.dtype].input_bytes < 2;
 }
 static double product_sglang(const struct rt_tiled_call *l)
 {

@@ -52,6 +52,9 @@ struct rt_bound {
     bool unseen;          /* of a kind that no kernel in training had: the network's outputs count as 0 */
 };
 
+/* The first outputs of "times" and "times_host": z0, z1, z2. */
+enum { RT_HEAD_FACTORS = 3 };
+
 enum { RT_HEAD_COUNT = 3 };
 
 struct rt_head {

@@ -23,6 +23,9 @@ struct rt_recipe {
                            */
     double small_us; /* rows whose roofline is below count less: weights 0.1 to about 1; 0: all the same */
     double effect_ridge; /* heads with device effects: weight of the penalty that shrinks them to 0 */
+    double factor_ridge; /* weight of the penalty that shrinks the outputs of head.h's factors on start,
+                            compute and memory to 0: what hides behind another resource on all GPUs in
+                            training stays at its start, and shows as that on the next one */
     uint32_t layers, hidden;
     const char *activation, *head, *loss;
     enum rt_tile_policy policy;

@@ -235,8 +235,7 @@ void rt_conv_times_of(const struct rt_conv_shape *conv, const struct rt_device *
                       double bandwidth, struct rt_conv_times *out)
 {
     double width = rt_dtypes[dtype].bytes;
-    bool matrix = rt_device_peak_flops(device, RT_FAMILY_CONV, dtype) !=
-                  rt_device_peak_flops(device, RT_FAMILY_ELEMENTWISE, dtype);
+    bool matrix = rt_device_has_matrix_units(device, dtype);
     struct rt_rates rates = rt_rates_of(device, RT_FAMILY_CONV, dtype);
     enum rt_dtype lanes = matrix || dtype == RT_TF32 ? RT_FP32 : dtype; /* transforms run there */
     struct rt_rates vector = rt_rates_of(device, RT_FAMILY_ELEMENTWISE, lanes);
