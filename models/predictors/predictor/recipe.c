@@ -67,8 +67,7 @@
     {.kind = "rooftile", .forecaster = RT_FORECASTER_LINKS, .family = family_, .loss = "relative squares", .epochs = 1}
 /* clang-format on */
 
-/* Of 0, 0.01, 0.03 and 0.1 the best in the dtypes that are in training, Ada, Hopper and newer left out
- * (docs/log/next-gpu.md). */
+/* Of 0, 0.01, 0.03 and 0.1 the best in bf16, Ada, Hopper and newer left out (docs/log/next-gpu.md). */
 #define LINEAR_RIDGE 0.01
 
 const struct rt_recipe rt_recipes[] = {
