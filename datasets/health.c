@@ -652,10 +652,8 @@ void rt_health_warn(const struct rt_session_health *health, const struct rt_data
         if (device >= 0 && health->sessions[complaint->session].device != device)
             continue;
         bool said = consequence != NULL && complaint->rows != RT_ROW_SOUND && !(kept & 1u << complaint->rows);
-        char *follows = said ? rt_sentence("%s", consequence) : NULL;
         rt_warn("%s: %s%s%s", session_name(health, dataset, complaint->session, name), complaint->text,
-                said ? "; " : "", said ? follows : "");
-        free(follows);
+                said ? "; " : "", said ? consequence : "");
     }
 }
 

@@ -123,10 +123,12 @@ static void judge_health(struct rt_training *training)
         return;
     rt_health_judge(dataset, &training->health);
     training->data.health = &training->health;
+    char *left_out = rt_sentence("left out ({keep_all} keeps them)");
     for (size_t d = 0; d < dataset->device_count && !options->quiet; d++)
         if (!training->held_out_device[d])
             rt_health_warn(&training->health, dataset, (int32_t)d, effects ? 0 : 1u << RT_ROW_FAMILY,
-                           "left out ({keep_all} keeps it)");
+                           left_out);
+    free(left_out);
 }
 
 int rt_training_init(struct rt_training *training, const struct rt_dataset *dataset,

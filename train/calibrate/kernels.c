@@ -398,7 +398,9 @@ static int check_health(const struct rt_session_health *health, const struct rt_
                         int32_t device, const struct rt_calibrate_options *options)
 {
     const struct rt_complaint *refusal = rt_health_refusal(health, device);
-    rt_health_warn(health, dataset, device, 0, "not calibrated to ({keep_all} uses it)");
+    char *not_used = rt_sentence("not calibrated to ({keep_all} uses them)");
+    rt_health_warn(health, dataset, device, 0, not_used);
+    free(not_used);
     if (refusal == NULL || !is_of_part(&health->sessions[refusal->session], options->part))
         return RT_OK;
     return rt_fail(RT_EFORMAT,

@@ -382,7 +382,7 @@ static void add_faults(struct rt_report *report, const struct rt_dataset *datase
     struct rt_session_health health;
     rt_health_judge(dataset, &health);
     struct rt_table *faults = faults_table(dataset), *sessions = rt_health_complaints(&health, dataset);
-    rt_health_warn(&health, dataset, -1, 0, "`rooftile train` leaves it out");
+    rt_health_warn(&health, dataset, -1, 0, "`rooftile train` leaves them out");
     rt_health_release(&health);
     if (rt_table_rows(faults) + rt_table_rows(sessions) == 0) {
         rt_report_add_heading(report, "Known faults");
