@@ -208,7 +208,7 @@ static void test_least_time(void)
 {
     const char *limit;
     const int64_t cube[] = {1000, 1000, 1000}, small[] = {100, 100}, large[] = {10000, 1000};
-    const int64_t conv[] = {8, 64, 64, 56, 56, 3, 3, 1, 1, 1, 1, -1, -1, -1}, ring[] = {8, 1 << 20, 0, 0};
+    const int64_t conv[] = {8, 64, 64, 56, 56, 3, 3, 1, 1, 1, 1, -1, -1, -1}, ring[] = {8, 1 << 20, 0, 0, -1, -1, -1};
     RT_ASSERT_NEAR(least(RT_OP_GEMM, cube, &limit), 2000, 1e-12); /* 2e9 / 1e12 s */
     CU_ASSERT_STRING_EQUAL(limit, "compute");
     RT_ASSERT_NEAR(least(RT_OP_ADD, small, &limit), 0.01, 1e-12); /* its 120 kB may lie in the cache */
