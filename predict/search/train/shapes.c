@@ -2,6 +2,7 @@
 #include "base/status.h"
 #include "models/predictors/predictor/energy_model.h"
 #include "predict/search/train/plan.h"
+#include "predict/step/breakdown.h"
 #include "predict/step/energy.h"
 #include "predict/step/forecast_graphs.h"
 #include "predict/step/memory.h"
@@ -252,33 +253,10 @@ int rt_training_forecast(const struct rt_training_plan *plan, const struct rt_tr
 
 /* --- how GPUs are used --- */
 
-/* FLOPs of a pass of the products and attention of one GPU: forward; of what is computed again. */
-static void count_flops(const struct rt_forecast *forecast, double *forward, double *again)
-{
-    *forward = *again = 0;
-    for (size_t i = 0; i < forecast->launch_count; i++) {
-        const struct rt_forecast_launch *launch = &forecast->launches[i];
-        const struct rt_node *node = &forecast->graph->nodes[launch->node];
-        enum rt_family family = rt_call_family(&launch->kernel.call);
-        if (launch->kernel.call.phase != RT_FORWARD || !rt_families[family].tensor)
-            continue;
-        double repeats = (double)rt_graph_repeat(forecast->graph, node);
-        *forward += repeats * launch->kernel.flops;
-        *again += (rt_graph_runs(forecast->graph, node, RT_FORWARD) - repeats) * launch->kernel.flops;
-    }
-}
-
-/* Model FLOPs are three times those of the forward pass (PaLM: Chowdhery et al. 2022, appendix B); the
- * hardware's also hold what is computed again (Korthikanti et al. 2022). A bubble is what the busiest stage
- * waits for others. */
+/* A bubble is what the busiest stage waits for others. */
 void rt_training_use(const struct rt_forecast *forecast, struct rt_training_candidate *c)
 {
-    double forward, again;
-    double peak = rt_device_peak_flops(forecast->device, RT_FAMILY_LINEAR, forecast->graph->products);
-    double all = 1e-6 * forecast->total_us * peak * (double)c->value[RT_AXIS_PP] / c->microbatches;
-    count_flops(forecast, &forward, &again);
-    c->mfu = 3 * forward / all;
-    c->hfu = (3 * forward + again) / all;
+    rt_forecast_use(forecast, &c->mfu, &c->hfu);
     c->bubble = forecast->bubble_us / forecast->total_us;
     c->exposed = 0;
     for (int group = 0; group < RT_GROUPS; group++)
