@@ -360,8 +360,9 @@ const char *const rt_runtime_names[RT_RUNTIME_COUNT] = {
  * figures 5 and 6), forward over backward: FlashAttention-2 362 to 370 over 291 to 322, cuDNN 595 to 617 over
  * 465 to 518, FlashAttention-3 625 to 648 over 501 to 561; geometric means of the four lengths. On A100 it is
  * 230 over 196 of FlashAttention-2 (Dao 2023, section 4.1). Its forward pass is 1.3 to 1.5 times as fast as
- * that of FlashAttention in Triton, its backward pass twice (there). PyTorch's is FlashAttention-2's; of a
- * runtime that names no library, the forward pass is as measured. */
+ * that of FlashAttention in Triton, its backward pass twice (there). The H100's are as another's page gives
+ * the figures; A100's and Triton's are from memory, and were not found again. PyTorch's is FlashAttention-2's;
+ * of a runtime that names no library, the forward pass is as measured. */
 #define FLASH2_BACKWARD 1.19
 #define TRITON          1.4
 const struct rt_attention_speed rt_attention_speeds[RT_ATTENTION_LIBRARIES] = {
