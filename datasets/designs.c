@@ -43,9 +43,9 @@
  *   add       NVLink SHARP: since Hopper
  *   nic       a network card of 400 Gb/s a GPU in DGX H100, DGX B200 and GB200 NVL72 (ConnectX-7) and on AMD's MI300X
  *             and MI355X platforms, of 800 in DGX B300 and GB300 NVL72 (ConnectX-8), of 200 in DGX A100 and, a board,
- *             Frontier's MI250X (vendors' data sheets); four of 100 for the eight GPUs of DGX-1 (P100, V100), taken over
+ *             Frontier's MI250X ; four of 100 for the eight GPUs of DGX-1 (P100, V100), taken over
  *             for what is older; since Ada 200 a GPU in servers of boards with GDDR (NVIDIA's reference 2-8-5-200), half
- *             of it before. Clouds sell less: A100s with 6.25 to 25 GB/s
+ *             of it before. All from memory: vendors' pages were not opened. Clouds sell less: A100s with 6.25 to 25 GB/s
  *   share     CUDA driver API, cuDevSmResourceSplitByCount: 1 since compute capability 6, pairs since 7, from 4 on
  *             since 8, eights since 9
  *   blas      PyTorch's aten/src/ATen/cuda/CublasHandlePool.cpp, parseChosenWorkspaceSize: :4096:2:16:8, since Hopper
