@@ -6,8 +6,10 @@
 #include "base/target.h"
 
 #include <fcntl.h>
+#include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -128,6 +130,14 @@ int rt_output_check(const char *option, const char *path, const struct rt_output
     return status;
 }
 
+int rt_output_check_csv(const char *option, const char *path)
+{
+    size_t length = strlen(path);
+    if ((length > 4 && strcasecmp(path + length - 4, ".csv") == 0) || rt_target_is_special(path))
+        return RT_OK;
+    return rt_fail(RT_EUSAGE, "%s %s: name a file that ends in .csv", option, path);
+}
+
 /* ---- a command line ---- */
 
 char *rt_reads_path(const char *text)
@@ -160,8 +170,40 @@ static void add_inputs(const struct rt_command_line *line, const struct rt_optio
     }
 }
 
+static bool is_one_file(const char *a, const char *b)
+{
+    struct stat there, here;
+    return stat(a, &there) == 0 && stat(b, &here) == 0 && is_same(&there, &here);
+}
+
+/* The path from the root, links followed, also of a file that is not there yet. */
+static char *place_of(const char *path)
+{
+    char *target = rt_target_find(path), *copy = rt_strdup(target), *folder = realpath(dirname(copy), NULL);
+    char *place = rt_format("%s/%s", folder != NULL ? folder : "", basename(target));
+    free(folder);
+    free(copy);
+    free(target);
+    return place;
+}
+
+/* Of two outputs the later would replace the earlier. Devices and pipes take what comes. */
+static int check_twice(const char *name, const char *path, struct rt_names *outputs)
+{
+    char *target = place_of(path);
+    bool twice = false;
+    for (size_t i = 0; !twice && i < outputs->count; i++)
+        twice = strcmp(outputs->name[i], target) == 0 || is_one_file(outputs->name[i], target);
+    if (twice && !rt_target_is_special(path)) {
+        free(target);
+        return rt_fail(RT_EUSAGE, "%s: two outputs of this command go there; choose another %s", path, name);
+    }
+    rt_names_add(outputs, target);
+    return RT_OK;
+}
+
 static int check_option(const struct rt_command_line *line, const struct rt_option *option,
-                        const struct rt_names *inputs)
+                        const struct rt_names *inputs, struct rt_names *outputs)
 {
     const char *one, letter[] = {'-', option->letter, '\0'};
     struct rt_names texts = texts_of(line, &option->field, &one);
@@ -171,24 +213,32 @@ static int check_option(const struct rt_command_line *line, const struct rt_opti
         bool goes_on = option->field.goes_on != NULL && option->field.goes_on(line, texts.name[i]);
         status = rt_output_check(name, texts.name[i], option->field.writes,
                                  goes_on || rt_given(line, "overwrite"), inputs);
+        if (status == RT_OK)
+            status = check_twice(name, texts.name[i], outputs);
     }
     free(name);
     return status;
 }
 
+static void release_paths(struct rt_names *paths)
+{
+    for (size_t i = 0; i < paths->count; i++)
+        free((char *)(uintptr_t)paths->name[i]);
+    rt_names_release(paths);
+}
+
 int rt_outputs_check(const struct rt_command_line *line)
 {
     const struct rt_command *command = line->command;
-    struct rt_names inputs = {0};
+    struct rt_names inputs = {0}, outputs = {0};
     int status = RT_OK;
     add_inputs(line, &command->operands, &inputs);
     for (size_t i = 0; i < command->option_count; i++)
         add_inputs(line, &command->options[i].field, &inputs);
     for (size_t i = 0; status == RT_OK && i < command->option_count; i++)
         if (command->options[i].field.writes != NULL)
-            status = check_option(line, &command->options[i], &inputs);
-    for (size_t i = 0; i < inputs.count; i++)
-        free((char *)(uintptr_t)inputs.name[i]);
-    rt_names_release(&inputs);
+            status = check_option(line, &command->options[i], &inputs, &outputs);
+    release_paths(&inputs);
+    release_paths(&outputs);
     return status;
 }

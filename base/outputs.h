@@ -3,6 +3,7 @@
  *
  *   - never an input of the same command: the same file (device and inode), whatever its name, and for texts
  * no file of a folder that is read;
+ *   - never what another output of the command is;
  *   - never a folder, a file of another kind, or the file that standard output or error goes to;
  *   - a file of its own kind with --overwrite only.
  *
@@ -32,6 +33,10 @@ int rt_outputs_check(const struct rt_command_line *line);
  * what is read, files and folders. */
 int rt_output_check(const char *option, const char *path, const struct rt_output_kind *kind, bool replace,
                     const struct rt_names *inputs);
+
+/* For .check of tables: the path ends in .csv, or is a device or a pipe. A name of another kind, code.py, is
+ * a slip that would cost a file. */
+int rt_output_check_csv(const char *option, const char *path);
 
 /* For .reads: the text is the path. */
 char *rt_reads_path(const char *text);

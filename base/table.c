@@ -397,12 +397,23 @@ void rt_table_html(const struct rt_table *table, const char *caption, FILE *file
 
 /* ---- for programs ---- */
 
+/* Would a spreadsheet take the text for a formula? Those of files and command lines may be somebody else's.
+ */
+static bool is_formula(const char *text)
+{
+    char *end;
+    strtod(text, &end);
+    return strchr("=@+-", text[0]) != NULL && text[1] != '\0' && *end != '\0';
+}
+
+/* An apostrophe before a formula makes it a text (OWASP, CSV injection). */
 static void write_text(FILE *file, const char *text)
 {
     if (text == NULL || text[0] == '\0')
         return;
-    char *printable = rt_text_printable(text, false);
-    rt_csv_write(file, printable);
+    char *printable = rt_text_printable(text, false), *quoted = rt_format("'%s", printable);
+    rt_csv_write(file, is_formula(printable) ? quoted : printable);
+    free(quoted);
     free(printable);
 }
 

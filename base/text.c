@@ -133,12 +133,25 @@ char *rt_text_bar(double share)
     return bar;
 }
 
+/* What a line must not begin with: a heading, a quotation, a list. */
+static bool is_block(const char *text)
+{
+    return *text == '#' || *text == '>' || (strchr("+-", *text) != NULL && text[1] == ' ');
+}
+
+/* Stars stay: cards stress words with them, and a name can do no more. "&lt;" and "&amp;" because
+ * Python-Markdown knows no escapes of "<" and "&". */
 void rt_print_markdown(FILE *file, const char *text, bool cell)
 {
     for (const char *at = text; *at != '\0'; at++) {
-        bool tag =
-            *at == '<' && at[1] != '\0' && (isalpha((unsigned char)at[1]) || strchr("/!?", at[1]) != NULL);
-        fprintf(file, tag || (cell && *at == '|') ? "\\%c" : "%c", *at);
+        bool sign = strchr("\\`[]", *at) != NULL || (cell && *at == '|') || (at == text && is_block(text));
+        bool begins = isalpha((unsigned char)at[1]) || (at[1] != '\0' && strchr("#/!?", at[1]) != NULL);
+        if (begins && strchr("<&", *at) != NULL)
+            fputs(*at == '&' ? "&amp;" : "&lt;", file);
+        else if (isspace((unsigned char)*at))
+            fputc(' ', file);
+        else
+            fprintf(file, sign ? "\\%c" : "%c", *at);
     }
 }
 

@@ -30,8 +30,8 @@ char *rt_text_printable(const char *text, bool lines);
  * begins with. */
 void rt_print_wrapped(FILE *file, const char *text, int left, int column, int width);
 
-/* Prints the text as Markdown that shows it: no "<" in it begins a tag of HTML. `cell`: it is one of a table.
- */
+/* Prints the text as one line of Markdown that shows it, for CommonMark, GitHub and Python-Markdown alike: no
+ * tag of HTML, link or code begins in it, line ends are spaces. `cell`: it is one of a table. */
 void rt_print_markdown(FILE *file, const char *text, bool cell);
 
 /* A number in words and at bars, as people write it: three significant digits, all those before the point, no

@@ -18,6 +18,7 @@
 #include "datasets/run_attributes.h"
 #include "datasets/sample_plots.h"
 #include "models/networks/model.h"
+#include "models/networks/source.h"
 
 #include <inttypes.h>
 #include <libgen.h>
@@ -100,7 +101,7 @@ static const struct rt_option options[] = {
      "Only every N-th shape, from the I-th: N machines measure a plan, and `rooftile dataset merge --sort` "
      "makes one dataset of theirs"},
     {"model", 0, "NAME",
-     RT_TEXT(struct arguments, step.model, .reads = rt_reads_path, .suggests = rt_model_suggest),
+     RT_TEXT(struct arguments, step.model, .reads = rt_model_reads, .suggests = rt_model_suggest),
      "Instead of a plan: the kernels of a model (`rooftile graph --list`, or a config.json), each alone and "
      "then all in order, as a workload; with --batch, --seq, --mode and one of --dtypes"},
     {"batch", 0, "N", RT_INTEGER(struct arguments, step.batch, 1, 1 << 24), "Sequences of the model's step"},

@@ -27,7 +27,7 @@ struct arguments {
 
 static const struct rt_option options[] = {
     {"model", 'm', "MODEL",
-     RT_TEXT(struct arguments, model, .reads = rt_reads_path, .suggests = rt_model_suggest),
+     RT_TEXT(struct arguments, model, .reads = rt_model_reads, .suggests = rt_model_suggest),
      "A model by name (--list) or a Hugging Face config.json, either with changes, gpt2,n_layer=24; an "
      "operator graph of NeuSight (.csv), or an ONNX model (.onnx)"},
     RT_STEP_AS_OPTION(struct arguments, as),

@@ -2,12 +2,14 @@
 #include "models/networks/source.h"
 #include "base/status.h"
 #include "models/networks/architectures/architecture.h"
+#include "models/networks/config.h"
 #include "models/networks/onnx/onnx.h"
 #include "models/networks/opgraph/opgraph.h"
 
 #include <inttypes.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 static bool ends_in(const char *spec, const char *ending)
 {
@@ -95,10 +97,16 @@ int rt_model_source_find_as(const char *spec, const char *type, struct rt_model_
                 source.model.architecture->model_type,
                 source.model.vision_tower.hidden > 0 ? ", but with {image} its tower of images, too" : "");
     if (source.model.layered.predicting > 0 && source.model.layered.kind_count > 0)
-        rt_warn("%s: its layers for predicting further tokens (%" PRId64 ") are left out of memory and time", spec,
-                source.model.layered.predicting);
+        rt_warn("%s: its layers for predicting further tokens (%" PRId64 ") are left out of memory and time",
+                spec, source.model.layered.predicting);
     *out = source;
     return RT_OK;
+}
+
+char *rt_model_reads(const char *spec)
+{
+    const char *changes = access(spec, F_OK) == 0 ? NULL : rt_config_changes(spec);
+    return rt_format("%.*s", (int)(changes != NULL ? (size_t)(changes - spec) : strlen(spec)), spec);
 }
 
 int rt_model_source_dtype(const struct rt_model_source *source, enum rt_dtype *dtype)

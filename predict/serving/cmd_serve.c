@@ -7,6 +7,7 @@
 #include "base/strings.h"
 #include "base/text.h"
 #include "models/networks/step_options.h"
+#include "models/networks/source.h"
 #include "models/predictors/predictor/network_memo.h"
 #include "predict/serving/report.h"
 
@@ -74,7 +75,7 @@ static const struct rt_option options[] = {
      RT_TEXT(struct arguments, model,
              .required =
                  "say which model: --model NAME (`rooftile graph --list` lists them) or a config.json",
-             .reads = rt_reads_path, .suggests = rt_model_suggest),
+             .reads = rt_model_reads, .suggests = rt_model_suggest),
      "A decoder of the zoo (`rooftile graph --list`) or a Hugging Face config.json"},
     RT_STEP_AS_OPTION(struct arguments, as),
     RT_HEADING("Requests:"),

@@ -82,7 +82,7 @@ static const struct rt_option options[] = {
      RT_TEXT(struct arguments, model,
              .required =
                  "say which model: --model NAME (`rooftile graph --list` lists them) or a config.json",
-             .reads = rt_reads_path, .suggests = rt_model_suggest),
+             .reads = rt_model_reads, .suggests = rt_model_suggest),
      "A model of the zoo (`rooftile graph --list`) or a Hugging Face config.json, either with changes, "
      "gpt2,n_layer=24; an operator graph of NeuSight, .csv; an ONNX model, .onnx"},
     RT_STEP_AS_OPTION(struct arguments, as),

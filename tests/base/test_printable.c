@@ -93,7 +93,7 @@ static void test_reports(void)
         enum rt_report_form form;
         const char *words;
     } forms[] = {{RT_REPORT_TEXT, "On " TAME "\n"},
-                 {RT_REPORT_MARKDOWN, "# On " TAME "\n"},
+                 {RT_REPORT_MARKDOWN, "# On T4\\\\x1b\\]0;title\\\\x07"},
                  {RT_REPORT_MARKDOWN, "| a\\|b "},
                  {RT_REPORT_CSV, TAME ",1.5\n"},
                  {RT_REPORT_JSON, "\"name\": \"D\\u001B[31m\\u009b\""}};

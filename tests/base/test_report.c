@@ -142,7 +142,7 @@ static void test_page(void)
     rt_report_add_lines(report, "$ ls\n```\n");
     char *text = printed(report, RT_REPORT_MARKDOWN);
     CU_ASSERT_STRING_EQUAL(text, "---\nlicense: mit\ntags:\n- \"a: b\"\n---\n\n# A page\n\n"
-                                 "From \\<b>here\\</b> on, x < y.\n\nAnother.\n\n````\n$ ls\n```\n````\n");
+                                 "From &lt;b>here&lt;/b> on, x < y.\n\nAnother.\n\n````\n$ ls\n```\n````\n");
     free(text);
     text = printed(report, RT_REPORT_TEXT);
     CU_ASSERT_STRING_EQUAL(text, "A page\nFrom <b>here</b> on, x < y.\n\nAnother.\n\n    $ ls\n    ```\n");

@@ -42,6 +42,25 @@ static void test_forms(void)
     rt_table_free(table);
 }
 
+/* A spreadsheet runs a cell that begins so; numbers and signs alone stay. */
+static void test_csv_formulas(void)
+{
+    static const char *const cells[][2] = {{"=1+1", "'=1+1"},     {"@SUM(A1)", "'@SUM(A1)"},
+                                           {"+cmd|x", "'+cmd|x"}, {"-x", "'-x"},
+                                           {"-3.5", "-3.5"},      {"-", "-"},
+                                           {"a=b", "a=b"}};
+    for (size_t i = 0; i < RT_COUNT(cells); i++) {
+        struct rt_table *table = rt_table_new(columns, RT_COUNT(columns));
+        rt_table_row(table, cells[i][0], 1LL, 2.0, 1);
+        char *csv = printed(print_csv, table),
+             *expected = rt_format("op,n,mape,held_out\n%s,1,2,1\n", cells[i][1]);
+        CU_ASSERT_STRING_EQUAL(csv, expected);
+        free(expected);
+        free(csv);
+        rt_table_free(table);
+    }
+}
+
 /* Columns that a narrow terminal has no room for go on below, beside the names of the rows. */
 static void test_narrow(void)
 {
@@ -111,4 +130,5 @@ static void test_numbers(void)
     rt_table_free(table);
 }
 
-RT_TESTS(RT_TEST(test_forms), RT_TEST(test_narrow), RT_TEST(test_texts), RT_TEST(test_numbers))
+RT_TESTS(RT_TEST(test_csv_formulas), RT_TEST(test_forms), RT_TEST(test_narrow), RT_TEST(test_texts),
+         RT_TEST(test_numbers))

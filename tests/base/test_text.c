@@ -19,6 +19,30 @@ static void test_list(void)
     free(expected);
 }
 
+/* What `text` is as Markdown. */
+static void check_markdown(const char *text, bool cell, const char *expected)
+{
+    char *printed = NULL;
+    size_t size;
+    FILE *file = open_memstream(&printed, &size);
+    rt_print_markdown(file, text, cell);
+    fclose(file);
+    CU_ASSERT_STRING_EQUAL(printed, expected);
+    free(printed);
+}
+
+static void test_markdown(void)
+{
+    check_markdown("a < b & c > d * e", false, "a < b & c > d * e");
+    check_markdown("<b>&lt;&#60;", false, "&lt;b>&amp;lt;&amp;#60;");
+    check_markdown("[x](y) `z` \\", false, "\\[x\\](y) \\`z\\` \\\\");
+    check_markdown("**a** no_dispatch", false, "**a** no_dispatch");
+    check_markdown("a|b\nc", true, "a\\|b c");
+    check_markdown("# a", false, "\\# a");
+    check_markdown("- a", false, "\\- a");
+    check_markdown("-3.5", false, "-3.5");
+}
+
 static void test_empty(void)
 {
     struct rt_text text = {0};
@@ -79,4 +103,5 @@ static void test_number(void)
     CU_ASSERT(strlen(rt_number_text(1.7e308).text) < sizeof(struct rt_number_text));
 }
 
-RT_TESTS(RT_TEST(test_number), RT_TEST(test_wrapped), RT_TEST(test_list), RT_TEST(test_empty))
+RT_TESTS(RT_TEST(test_markdown), RT_TEST(test_number), RT_TEST(test_wrapped), RT_TEST(test_list),
+         RT_TEST(test_empty))

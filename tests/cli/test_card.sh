@@ -92,6 +92,32 @@ front_is "a licence that nobody knows" "[d['license'], d['license_name']]" "['ot
 sed '1,/^# /d' hostile.md >body.md
 lacks "no tag of HTML" ' <b>' body.md
 is "no cell more in any row" "$(grep '^| .*x</b>' hostile.md | sed 's/\\|//g' | awk -F'|' 'NR == 1 {n = NF} NF != n {bad = 1} END {print bad + 0}')" 0
+# What people see of it is the text itself, by two readers of Markdown.
+cat >rendered.py <<'EOF'
+import html.parser, subprocess, sys
+page = open("hostile.md", encoding="utf-8").read().split("---\n", 2)[2]
+if sys.argv[1] == "cmark":
+    page = subprocess.run(["cmark", "--unsafe"], input=page, capture_output=True, text=True, check=True).stdout
+else:
+    import markdown
+    page = markdown.markdown(page, extensions=["tables"])
+class Reader(html.parser.HTMLParser):
+    tags, words = set(), ""
+    def handle_starttag(self, tag, attrs):
+        self.tags.add(tag)
+    def handle_data(self, data):
+        self.words += data
+reader = Reader()
+reader.feed(page)
+name = open("seen", encoding="utf-8").read()
+print(not reader.tags & {"script", "b", "a", "img"} and name in reader.words)
+EOF
+printf '<script>x</script> &lt; [a](http://b) `c` ![d](e)' >seen
+"$ROOFTILE" card data.h5 --title "$(cat seen)" >hostile.md
+for reader in cmark markdown; do
+    seen=$(/usr/bin/python3 rendered.py $reader 2>/dev/null) || { echo "skipped a name as it is, by $reader: not installed"; continue; }
+    is "a name as it is, by $reader" "$seen" True
+done
 for title in "no" "2026-11-23" "1e3" "- a" "a: b # c" "'" '"' "{x}" "é ☃"; do
     succeeds "title $title" "$ROOFTILE" card data.h5 --title "$title"
     front_is "is the text $title" "d['pretty_name']" "$title"

@@ -58,7 +58,29 @@ refuses "input: a file of a folder" 2 "is what this command reads (runs), and wo
 refuses "input: a device file" 2 "is what this command reads (mine.json)" \
     "$ROOFTILE" predict --gpu mine.json,sms=3 --model gpt2 --trace mine.json --overwrite
 rm samples.csv
+mkdir model && echo '{"model_type": "gpt2", "n_layer": 2, "n_head": 2, "n_embd": 64}' >model/config.json && cp -a model/config.json before.json
+refuses "input: a config.json with changes" 2 "is what this command reads (model/config.json)" \
+    "$ROOFTILE" predict --gpu H100 --model model/config.json,n_layer=3 --report model/config.json --overwrite
+cmp -s model/config.json before.json && ok "and it is as it was" || not_ok "and it is as it was"
+refuses "input: the folder of a card's CSV" 2 "is what this command reads (runs)" "$ROOFTILE" card a.h5 --csv runs -o runs/samples.csv --overwrite
 intact "inputs are as they were"
+
+# --- two outputs ---
+ln -s new.json alias.json
+for other in new.json ./new.json "$work/new.json" alias.json; do
+    refuses "new.json and $other" 2 "two outputs of this command go there" \
+        "$ROOFTILE" predict --gpu H100 --model gpt2 --report new.json --trace "$other"
+done
+rm alias.json
+succeeds "two outputs into a device" "$ROOFTILE" predict --gpu H100 --model gpt2 --trace /dev/null --report old.json
+ln old.json same.json
+refuses "two names of one file" 2 "two outputs of this command go there" \
+    "$ROOFTILE" predict --gpu H100 --model gpt2 --report old.json --report same.json --overwrite
+echo "print(1)" >code.py
+refuses "a table's name ends in .csv" 2 "code.py: name a file that ends in .csv" \
+    "$ROOFTILE" explore --gpu H100 --vary sms=100:140:20 --model gpt2 --csv code.py --overwrite
+is "and code stays" "$(cat code.py)" "print(1)"
+rm old.json same.json code.py
 
 # --- another kind, also with --overwrite ---
 for output in p.h5 mine.json binary.txt; do

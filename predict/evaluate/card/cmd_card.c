@@ -44,7 +44,7 @@ static const struct rt_option options[] = {
     {"predictor", 'p', "P.h5", RT_TEXT(struct arguments, predictor, .reads = rt_predictor_reads),
      "Of a dataset: evaluate this predictor on its test part"},
     RT_HEADING("On the Hub:"),
-    {"csv", 0, "FOLDER", TEXT(card.csv),
+    {"csv", 0, "FOLDER", RT_TEXT(struct arguments, card.csv, .check = rt_check_utf8, .reads = rt_reads_path),
      "Of a dataset: the folder beside the card that holds it as CSV (`rooftile dataset export`), for the "
      "viewer"},
     {"hub-dataset", 0, "OWNER/NAME", RT_LIST(struct arguments, card.hub_datasets, .check = rt_check_utf8),

@@ -8,6 +8,7 @@
 #include "datasets/run_attributes.h"
 #include "models/networks/vision/vision.h"
 #include "models/networks/step_options.h"
+#include "models/networks/source.h"
 #include "predict/search/advise/advise.h"
 
 #include <math.h>
@@ -35,7 +36,7 @@ static const struct rt_option options[] = {
      "Advise what gives the GPU most, not the smallest profile"},
     RT_HEADING("Of one model:"),
     {"model", 'm', "NAME",
-     RT_TEXT(struct arguments, model, .reads = rt_reads_path, .suggests = rt_model_suggest),
+     RT_TEXT(struct arguments, model, .reads = rt_model_reads, .suggests = rt_model_suggest),
      "A model of the zoo (`rooftile graph --list`), a Hugging Face config.json or an ONNX model"},
     {"batch", 'b', "N", RT_INTEGER(struct arguments, step.batch, 1, INT32_MAX),
      "Sequences or images of a step"},

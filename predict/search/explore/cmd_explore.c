@@ -56,7 +56,7 @@ static const struct rt_option options[] = {
      RT_LIST(struct arguments, models,
              .required =
                  "say which model: --model NAME (`rooftile graph --list` lists them) or a config.json",
-             .reads = rt_reads_path, .suggests = rt_model_suggest),
+             .reads = rt_model_reads, .suggests = rt_model_suggest),
      "A model of the zoo, a config.json, an operator graph or an ONNX model; of several the geometric mean "
      "of their times "
      "counts"},
@@ -94,7 +94,8 @@ static const struct rt_option options[] = {
     RT_HEADING("Output:"),
     {"output", 'o', "POINTS.h5", RT_TEXT(struct arguments, h5, .writes = &rt_points_h5_kind),
      "All points as HDF5"},
-    {"csv", 0, "POINTS.csv", RT_TEXT(struct arguments, csv, .writes = &rt_points_csv_kind),
+    {"csv", 0, "POINTS.csv",
+     RT_TEXT(struct arguments, csv, .check = rt_output_check_csv, .writes = &rt_points_csv_kind),
      "All points as CSV"},
     {"picture", 0, "FRONT.svg", RT_TEXT(struct arguments, picture, .writes = &rt_picture_kind),
      "Points and front as a picture"},

@@ -2,6 +2,7 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "models/networks/step_options.h"
+#include "models/networks/source.h"
 #include "predict/search/train/command.h"
 
 #include <math.h>
@@ -45,7 +46,7 @@ static const struct rt_option options[] = {
     {"model", 'm', "NAME",
      RT_TEXT(struct arguments, shared.model,
              .required = "say which model: --model config.json, or a name (`rooftile graph --list`)",
-             .reads = rt_reads_path, .suggests = rt_model_suggest),
+             .reads = rt_model_reads, .suggests = rt_model_suggest),
      "A Hugging Face config.json, or a model of the zoo"},
     RT_STEP_AS_OPTION(struct arguments, shared.as),
     {"gpu", 0, "NAME",
@@ -174,7 +175,8 @@ static const struct rt_option options[] = {
     RT_HEADING("Output:"),
     {"interval", 0, "LEVEL", RT_NUMBER(struct arguments, shared.confidence, 0, 0.99),
      "Level of the intervals; 0: none"},
-    {"csv", 0, "PLANS.csv", RT_TEXT(struct arguments, shared.csv, .writes = &rt_serving_points_kind),
+    {"csv", 0, "PLANS.csv",
+     RT_TEXT(struct arguments, shared.csv, .check = rt_output_check_csv, .writes = &rt_serving_points_kind),
      "All candidates as CSV; of serving, simulations are kept beside it while the search runs"},
     {"trace", 0, "FILE", RT_TEXT(struct arguments, training.trace, .writes = &rt_trace_kind),
      "training: also write a timeline of the fastest step that Perfetto (ui.perfetto.dev) opens"},
