@@ -113,7 +113,7 @@ void rt_file_abandon(struct rt_new_file *file)
 
 int rt_file_read(const char *path, size_t limit, char **text, size_t *size)
 {
-    FILE *file = fopen(path, "r");
+    FILE *file = fopen(path, "re");
     if (file == NULL)
         return rt_fail(RT_EIO, "%s: cannot be read: %s", path, strerror(errno));
     size_t capacity = 1 << 16, used = 0;

@@ -1,18 +1,21 @@
 /* One gnuplot for all plots of a page, and its SVG made small. See plot_svg.h. */
 #include "base/plot_svg.h"
 #include "base/plot_script.h"
+#include "base/progress.h"
 #include "base/status.h"
 #include "base/text.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Okabe and Ito's colours (https://jfly.uni-koeln.de/color/), which colour-blind readers tell apart: on white
@@ -52,13 +55,27 @@ const char rt_plot_markers[] =
 
 /* ---- gnuplot ---- */
 
-/* Waits for the process. */
+/* Pictures take tenths of a second; one that waits for anything is ended. */
+enum { MOST_SECONDS = 30 };
+
+/* Waits for the process. Ctrl-C reaches it as it does this program. */
 static int wait_for(pid_t process)
 {
-    int code = 0;
-    while (waitpid(process, &code, 0) < 0)
-        if (errno != EINTR)
-            return rt_fail(RT_EIO, "gnuplot: cannot be waited for: %s", strerror(errno));
+    const struct timespec pause = {.tv_nsec = 2000000};
+    int code = 0, ended = 0, waits = 0;
+    while ((ended = waitpid(process, &code, WNOHANG)) == 0 && !rt_interrupted() &&
+           waits++ < MOST_SECONDS * 500)
+        nanosleep(&pause, NULL);
+    if (ended == 0) {
+        kill(process, SIGKILL);
+        waitpid(process, &code, 0);
+    }
+    if (rt_interrupted() || (ended > 0 && WIFSIGNALED(code) && WTERMSIG(code) == SIGINT))
+        return rt_fail(RT_EINTERRUPTED, "interrupted while gnuplot drew");
+    if (ended == 0)
+        return rt_fail(RT_ENOTFOUND, "gnuplot did not end within %d s", MOST_SECONDS); /* not tried again */
+    if (ended < 0)
+        return rt_fail(RT_EIO, "gnuplot: cannot be waited for: %s", strerror(errno));
     if (WIFEXITED(code) && WEXITSTATUS(code) == 127)
         return rt_fail(RT_ENOTFOUND, "gnuplot was not found; install it (Debian: gnuplot-nox)");
     if (!WIFEXITED(code) || WEXITSTATUS(code) != 0)

@@ -297,7 +297,8 @@ static void print_markdown_item(const struct rt_item *item, FILE *file)
         bool fact = item->kind == RT_ITEM_FACT, named = fact && item->label[0] != '\0';
         fprintf(file, "%s%s%s", fact ? (named ? "- " : "  ") : before[item->kind], named ? item->label : "",
                 named ? ": " : "");
-        rt_print_markdown(file, text, false);
+        bool sentence = item->kind == RT_ITEM_NOTE || item->kind == RT_ITEM_PARAGRAPH;
+        rt_print_markdown(file, text, sentence ? RT_MARKDOWN_SENTENCE : RT_MARKDOWN_NAME);
         fputs(item->kind == RT_ITEM_TABLE ? "\n\n" : "\n", file);
     }
     free(text);

@@ -288,8 +288,9 @@ static size_t plots_of(const struct rt_report *report, struct rt_plot **plots)
     return count;
 }
 
-/* Draws all pictures. Where they cannot be drawn the page says why. */
-static char *draw_plots(struct page *page)
+/* Draws all pictures. Where they cannot be drawn the page says why, and so does a warning; an interrupt ends
+ * it. */
+static int draw_plots(struct page *page, char **failure)
 {
     size_t count = plots_of(page->report, NULL);
     struct rt_plot **plots = rt_calloc(count + 1, sizeof *plots);
@@ -297,7 +298,12 @@ static char *draw_plots(struct page *page)
     page->svg = rt_calloc(count + 1, sizeof *page->svg);
     int status = count > 0 ? rt_plots_draw(plots, count, page->svg) : RT_OK;
     free(plots);
-    return status != RT_OK ? rt_format("This page has no pictures, only its tables: %s.", rt_error()) : NULL;
+    *failure = NULL;
+    if (status == RT_OK || status == RT_EINTERRUPTED)
+        return status;
+    *failure = rt_format("This page has no pictures, only its tables: %s.", rt_error());
+    rt_warn("the page has no pictures, only its tables: %s", rt_error());
+    return RT_OK;
 }
 
 /* Where the first thing that people see is a title, that; else the name of the command. */
@@ -340,26 +346,34 @@ static void print_foot(struct page *page)
     fprintf(page->file, "</p>\n</footer>\n</main>\n<script>\n%s</script>\n</body>\n</html>\n", script);
 }
 
-int rt_report_html(const struct rt_report *report, FILE *file)
+static void print_page(struct page *page, const char *failure)
 {
-    struct page page = {.report = report, .file = file};
-    char *failure = draw_plots(&page);
-    name_sections(&page);
-    print_head(&page);
+    const struct rt_report *report = page->report;
     bool begun = false; /* behind the title */
+    print_head(page);
     for (size_t i = 0; i < report->count; i++) {
         if (!rt_item_is_shown(&report->item[i]))
             continue;
         if (!begun && report->item[i].kind != RT_ITEM_TITLE) {
-            print_sections(&page);
+            print_sections(page);
             begun = true;
         }
-        print_item(&page, &report->item[i]);
+        print_item(page, &report->item[i]);
     }
-    change(&page, NOTHING);
+    change(page, NOTHING);
     if (failure != NULL)
-        print_element(&page, "p", failure);
-    print_foot(&page);
+        print_element(page, "p", failure);
+    print_foot(page);
+}
+
+int rt_report_html(const struct rt_report *report, FILE *file)
+{
+    struct page page = {.report = report, .file = file};
+    char *failure;
+    int status = draw_plots(&page, &failure);
+    name_sections(&page);
+    if (status == RT_OK)
+        print_page(&page, failure);
     for (size_t p = 0; p < page.plots; p++)
         free(page.svg[p]);
     free(page.svg);
@@ -368,5 +382,5 @@ int rt_report_html(const struct rt_report *report, FILE *file)
     free(page.id);
     free(failure);
     rt_strings_release(&page.ids);
-    return RT_OK;
+    return status;
 }

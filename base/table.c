@@ -316,7 +316,7 @@ static void print_markdown_cell(const struct rt_table *table, size_t row, size_t
     int pad = (int)width - (int)strlen(text);
     bool left = is_left(&table->columns[c]);
     fprintf(file, "| %*s", left ? 0 : pad, "");
-    rt_print_markdown(file, text, true);
+    rt_print_markdown(file, text, RT_MARKDOWN_CELL);
     fprintf(file, "%*s ", left ? pad : 0, "");
     free(text);
 }

@@ -122,6 +122,9 @@ int rt_temporary_make(const char *path, struct rt_temporary *out)
         free(made.path);
         return status;
     }
+    struct stat there; /* who may read what is replaced may read what replaces it */
+    if (stat(made.target, &there) == 0)
+        (void)!fchmod(made.file, there.st_mode & 0777);
     *out = made;
     return RT_OK;
 }

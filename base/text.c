@@ -139,19 +139,33 @@ static bool is_block(const char *text)
     return *text == '#' || *text == '>' || (strchr("+-", *text) != NULL && text[1] == ' ');
 }
 
+/* Is what stands between single backticks code, as in sentences of ours that name commands? */
+static bool has_code(const char *text)
+{
+    size_t ticks = 0;
+    for (const char *at = text; *at != '\0'; at++)
+        ticks += *at == '`';
+    return ticks % 2 == 0 && strstr(text, "``") == NULL;
+}
+
 /* Stars stay: cards stress words with them, and a name can do no more. "&lt;" and "&amp;" because
  * Python-Markdown knows no escapes of "<" and "&". */
-void rt_print_markdown(FILE *file, const char *text, bool cell)
+void rt_print_markdown(FILE *file, const char *text, enum rt_markdown kind)
 {
+    bool knows_code = kind == RT_MARKDOWN_SENTENCE && has_code(text), code = false;
     for (const char *at = text; *at != '\0'; at++) {
-        bool sign = strchr("\\`[]", *at) != NULL || (cell && *at == '|') || (at == text && is_block(text));
-        bool begins = isalpha((unsigned char)at[1]) || (at[1] != '\0' && strchr("#/!?", at[1]) != NULL);
+        bool tick = *at == '`' && knows_code;
+        bool sign = (!code && !tick && strchr("\\`[]", *at) != NULL) ||
+                    (*at == '|' && kind == RT_MARKDOWN_CELL) || (at == text && is_block(text));
+        bool begins =
+            !code && (isalpha((unsigned char)at[1]) || (at[1] != '\0' && strchr("#/!?", at[1]) != NULL));
         if (begins && strchr("<&", *at) != NULL)
             fputs(*at == '&' ? "&amp;" : "&lt;", file);
         else if (isspace((unsigned char)*at))
             fputc(' ', file);
         else
             fprintf(file, sign ? "\\%c" : "%c", *at);
+        code = code != tick;
     }
 }
 

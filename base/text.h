@@ -31,8 +31,10 @@ char *rt_text_printable(const char *text, bool lines);
 void rt_print_wrapped(FILE *file, const char *text, int left, int column, int width);
 
 /* Prints the text as one line of Markdown that shows it, for CommonMark, GitHub and Python-Markdown alike: no
- * tag of HTML, link or code begins in it, line ends are spaces. `cell`: it is one of a table. */
-void rt_print_markdown(FILE *file, const char *text, bool cell);
+ * tag of HTML, link or code begins in it, line ends are spaces. In a sentence what stands between backticks
+ * is code. */
+enum rt_markdown { RT_MARKDOWN_NAME, RT_MARKDOWN_CELL, RT_MARKDOWN_SENTENCE };
+void rt_print_markdown(FILE *file, const char *text, enum rt_markdown kind);
 
 /* A number in words and at bars, as people write it: three significant digits, all those before the point, no
  * zeros at the end behind it; a power of ten only below 0.0001, from 10 million on millions, billions and

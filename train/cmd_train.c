@@ -153,7 +153,7 @@ static int train(const struct arguments *arguments)
         rt_interrupt_catch();
         struct rt_table *summary = rt_table_new(rt_train_columns, rt_train_column_count);
         status = rt_train(&input.dataset, &arguments->train, summary);
-        if (status == RT_OK || rt_table_rows(summary) > 0)
+        if (status == RT_OK || (status == RT_EINTERRUPTED && rt_table_rows(summary) > 0))
             print_summary(arguments, input.duplicates, summary);
         else
             rt_table_free(summary);

@@ -20,12 +20,12 @@ static void test_list(void)
 }
 
 /* What `text` is as Markdown. */
-static void check_markdown(const char *text, bool cell, const char *expected)
+static void check_markdown(const char *text, enum rt_markdown kind, const char *expected)
 {
     char *printed = NULL;
     size_t size;
     FILE *file = open_memstream(&printed, &size);
-    rt_print_markdown(file, text, cell);
+    rt_print_markdown(file, text, kind);
     fclose(file);
     CU_ASSERT_STRING_EQUAL(printed, expected);
     free(printed);
@@ -33,14 +33,16 @@ static void check_markdown(const char *text, bool cell, const char *expected)
 
 static void test_markdown(void)
 {
-    check_markdown("a < b & c > d * e", false, "a < b & c > d * e");
-    check_markdown("<b>&lt;&#60;", false, "&lt;b>&amp;lt;&amp;#60;");
-    check_markdown("[x](y) `z` \\", false, "\\[x\\](y) \\`z\\` \\\\");
-    check_markdown("**a** no_dispatch", false, "**a** no_dispatch");
-    check_markdown("a|b\nc", true, "a\\|b c");
-    check_markdown("# a", false, "\\# a");
-    check_markdown("- a", false, "\\- a");
-    check_markdown("-3.5", false, "-3.5");
+    check_markdown("a < b & c > d * e", RT_MARKDOWN_NAME, "a < b & c > d * e");
+    check_markdown("<b>&lt;&#60;", RT_MARKDOWN_NAME, "&lt;b>&amp;lt;&amp;#60;");
+    check_markdown("[x](y) `z` \\", RT_MARKDOWN_NAME, "\\[x\\](y) \\`z\\` \\\\");
+    check_markdown("**a** no_dispatch", RT_MARKDOWN_NAME, "**a** no_dispatch");
+    check_markdown("a|b\nc", RT_MARKDOWN_CELL, "a\\|b c");
+    check_markdown("# a", RT_MARKDOWN_NAME, "\\# a");
+    check_markdown("- a", RT_MARKDOWN_NAME, "\\- a");
+    check_markdown("see `a[1] <b>` or `c` <d>", RT_MARKDOWN_SENTENCE, "see `a[1] <b>` or `c` &lt;d>");
+    check_markdown("one ` <b>", RT_MARKDOWN_SENTENCE, "one \\` &lt;b>");
+    check_markdown("-3.5", RT_MARKDOWN_NAME, "-3.5");
 }
 
 static void test_empty(void)

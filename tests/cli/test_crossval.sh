@@ -92,6 +92,10 @@ succeeds "the same command again" crossval_json --epochs 2 -o one
 succeeds "gives the same table" same one.out
 stamp one >after
 succeeds "without making anything again" cmp before after
+cp one/fold-A100/rooftile/fold.json fold.json
+sed -i '0,/"mape": [0-9.]*/s//"mape": 0.5/' one/fold-A100/rooftile/fold.json
+refuses "an error that somebody changed" 1 "is not as it was written" crossval_json --epochs 2 -o one
+cp fold.json one/fold-A100/rooftile/fold.json
 rm one/fold-T4/rooftile/calibrated.h5 && echo '{' >one/fold-A100/rooftile/fold.json
 refuses "a damaged fold file" 1 "fold.json:2: is damaged" crossval_json --epochs 2 -o one
 succeeds "is made again with --overwrite" crossval_json --epochs 2 -o one --overwrite

@@ -386,7 +386,7 @@ static uint64_t hash_program(void)
     uint64_t hash = RT_HASH_START;
     unsigned char block[1 << 16];
     size_t got;
-    FILE *file = fopen("/proc/self/exe", "r");
+    FILE *file = fopen("/proc/self/exe", "re");
     if (file == NULL)
         return 0;
     while ((got = fread(block, 1, sizeof block, file)) > 0)

@@ -4,6 +4,7 @@
 #include "base/status.h"
 #include "base/table.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,6 +61,15 @@ int rt_fold_row_read(const json_t *json, struct rt_fold_row *out)
     return RT_OK;
 }
 
+/* Of what a unit found: an error that a person changed, or a disk, is no result. */
+static json_t *hash_of(const json_t *value)
+{
+    char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY | JSON_SORT_KEYS | JSON_REAL_PRECISION(17));
+    json_t *hash = json_sprintf("%016" PRIx64, rt_hash(RT_HASH_START, text, text != NULL ? strlen(text) : 0));
+    free(text);
+    return hash;
+}
+
 static int write_file(const struct rt_crossval *crossval, const struct rt_unit *unit, const char *what,
                       json_t *value)
 {
@@ -68,6 +78,7 @@ static int write_file(const struct rt_crossval *crossval, const struct rt_unit *
     struct rt_new_file file;
     json_object_set_new(json, "made_from", rt_json_text(key));
     json_object_set(json, what, value);
+    json_object_set_new(json, "hash", hash_of(value));
     int status = rt_file_create(path, &file);
     if (status == RT_OK) {
         rt_json_print(json_incref(json), file.stream);
@@ -93,6 +104,15 @@ int rt_fold_file_write_failure(const struct rt_crossval *crossval, const struct 
     return status;
 }
 
+static bool is_as_written(const json_t *file)
+{
+    const json_t *rows = json_object_get(file, "rows");
+    json_t *hash = hash_of(rows != NULL ? rows : json_object_get(file, "failed"));
+    bool same = json_equal(hash, json_object_get(file, "hash"));
+    json_decref(hash);
+    return same;
+}
+
 int rt_fold_file_read(const struct rt_crossval *crossval, const struct rt_unit *unit, json_t **out)
 {
     char *path = rt_unit_path(unit, "fold.json"), *text = NULL, *key = NULL;
@@ -111,7 +131,10 @@ int rt_fold_file_read(const struct rt_crossval *crossval, const struct rt_unit *
     }
     const char *made_from = json_string_value(json_object_get(json, "made_from"));
     key = rt_unit_key(crossval, unit);
-    if (made_from != NULL && strcmp(made_from, key) == 0)
+    bool mine = made_from != NULL && strcmp(made_from, key) == 0;
+    if (mine && !is_as_written(json))
+        status = rt_fail(RT_EFORMAT, "%s: is not as it was written; {overwrite} makes it again", path);
+    else if (mine)
         *out = json_incref(json);
 done:
     json_decref(json);

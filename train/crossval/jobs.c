@@ -74,7 +74,8 @@ static int enter_folder(const struct rt_unit *unit, int *lock)
 static void redirect(const struct rt_unit *unit)
 {
     char *path = rt_unit_path(unit, "log.txt");
-    int null = open("/dev/null", O_RDONLY), log = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0666);
+    int null = open("/dev/null", O_RDONLY | O_CLOEXEC),
+        log = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666);
     dup2(null, STDIN_FILENO);
     dup2(log, STDOUT_FILENO);
     dup2(log, STDERR_FILENO);

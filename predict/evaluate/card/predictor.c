@@ -315,7 +315,7 @@ static void add_recipe(struct rt_report *report, const struct rt_predictor *pred
     rt_report_add_heading(report, "How it was made");
     bool later = predictor->calibrated[0] != '\0' || predictor->energy.count > 0;
     rt_report_add_paragraph(
-        report, "By this command, from those data%s:", later ? ", then by rooftile calibrate" : "");
+        report, "By this command, from those data%s:", later ? ", then by `rooftile calibrate`" : "");
     rt_report_add_lines(report, line);
     free(line);
 }
