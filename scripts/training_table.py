@@ -70,14 +70,14 @@ def key_of(row, sequence="sequence"):
 
 
 def is_fitted(line):
-    """One of the tenth of vTrain's rows on one server that the host of megatron-2021 was fitted to (predict/step/host.c has the rule)."""
-    return ",single," in line and int(hashlib.md5(line.encode()).hexdigest()[:8], 16) % 10 == 0
+    """One of the tenth of vTrain's rows on one server, or of nanotron's, that a host was fitted to (predict/step/host.c has the rule)."""
+    return (",single," in line or ",nanotron," in line) and int(hashlib.md5(line.encode()).hexdigest()[:8], 16) % 10 == 0
 
 
 def measured_rows(folder, name):
     """Converted rows, each with its forecast and roofline in us where it has one, or the reason why not."""
     lines = (folder / f"{name.split('-')[0]}.csv").read_text(encoding="utf-8").splitlines()
-    table = [{**row, "fitted": name == "vtrain" and is_fitted(line)} for line, row in zip(lines[1:], csv.DictReader(lines))]
+    table = [{**row, "fitted": name in ("vtrain", "nanotron") and is_fitted(line)} for line, row in zip(lines[1:], csv.DictReader(lines))]
     report = json.load(open(folder / f"{name}.json", encoding="utf-8"))
     waiting = defaultdict(list)
     for row in report["rows"]:

@@ -31,6 +31,9 @@
  *   megatron-2021 Megatron-DeepSpeed on servers of A100: a tenth of vTrain's runs on one server, those whose row
  *                 as scripts/corpora/vtrain.py writes it has an md5 of which the first eight hexadecimal digits
  *                 are a multiple of ten; of twelve pairs the one with the least mean error (docs/log/host.md)
+ *   nanotron      nanotron on servers of H100: of eight pairs from 20, 40 to 150, 280 the one with the least mean
+ *                 error on the runs without pipeline stages of a tenth, chosen as for megatron-2021 from the rows
+ *                 of scripts/corpora/nanotron.py (docs/log/host.md)
  * Memory beside the allocator's: 860 MiB of CUDA 11.8 (optimum-benchmark, used less reserved), 1,424 before
  * kernels were loaded when they first run (MIGProfiler; CUDA 11.7, "Lazy Loading"): docs/log/parts.md.
  * Pageable copies of others: 6 GB/s, the mean of those. Assumed: the driver's launch (`rooftile collect`
@@ -51,6 +54,7 @@ static const struct rt_host hosts[] = {
     {"pgb-titanv", .forward_us = 24.5, .backward_us = 39, .pageable_gbs = 12, OLDER},
     {"pgb-titanxp", .forward_us = 46, .backward_us = 82, .pageable_gbs = 1.25, OLDER},
     {"megatron-2021", .forward_us = 60, .backward_us = 110, .pageable_gbs = 6, .context_mib = 860, COMMON},
+    {"nanotron", .forward_us = 76, .backward_us = 142, .pageable_gbs = 6, .context_mib = 860, COMMON},
 };
 #undef OLDER
 #undef COMMON
@@ -93,7 +97,9 @@ const struct rt_host *rt_host_named(const char *name)
 
 const struct rt_host *rt_host_of_runtime(enum rt_runtime_id runtime)
 {
-    return runtime == RT_RUNTIME_MEGATRON_OLD ? rt_host_named("megatron-2021") : rt_host_default();
+    return runtime == RT_RUNTIME_MEGATRON_OLD ? rt_host_named("megatron-2021")
+           : runtime == RT_RUNTIME_NANOTRON   ? rt_host_named("nanotron")
+                                              : rt_host_default();
 }
 
 char *rt_host_names(void)
