@@ -60,6 +60,20 @@ void rt_network_memo_free(struct rt_network_memo *memo)
     free(memo);
 }
 
+struct rt_network_memo *rt_network_memo_of(struct rt_network_memos *memos, size_t member)
+{
+    if (memos->of[member] == NULL)
+        memos->of[member] = rt_network_memo_new();
+    return memos->of[member];
+}
+
+void rt_network_memos_release(struct rt_network_memos *memos)
+{
+    for (size_t m = 0; m < RT_THREADS_MAX; m++)
+        rt_network_memo_free(memos->of[m]);
+    *memos = (struct rt_network_memos){{NULL}};
+}
+
 static bool is_batch(const struct batch *batch, const struct rt_family_net *net, const rt_real *inputs,
                      size_t count)
 {

@@ -10,12 +10,20 @@
 #ifndef ROOFTILE_MODELS_PREDICTORS_PREDICTOR_NETWORK_MEMO_H
 #define ROOFTILE_MODELS_PREDICTORS_PREDICTOR_NETWORK_MEMO_H
 
+#include "base/threads.h"
 #include "models/predictors/predictor/family_net.h"
 
 struct rt_threads;
 struct rt_network_memo;
 struct rt_network_memo *rt_network_memo_new(void);
 void rt_network_memo_free(struct rt_network_memo *memo); /* accepts NULL */
+
+/* One for each member of a pool (base/threads.h), made when it first asks for it. */
+struct rt_network_memos {
+    struct rt_network_memo *of[RT_THREADS_MAX];
+};
+struct rt_network_memo *rt_network_memo_of(struct rt_network_memos *memos, size_t member);
+void rt_network_memos_release(struct rt_network_memos *memos);
 
 /* Outputs (count, outputs of the head) of a net for inputs (count, feature_count). Valid until the next call.
  */

@@ -3,11 +3,11 @@
 #include "base/point_journal.h"
 #include "base/progress.h"
 #include "base/status.h"
+#include "base/shared_work.h"
 #include "predict/step/forecast_graphs.h"
 #include "models/predictors/roofline/board.h"
 
 #include <math.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -334,32 +334,17 @@ struct work {
     struct rt_exploration *exploration;
     struct rt_point_table table;
     struct rt_point_journal *journal; /* NULL: none */
-    pthread_mutex_t lock;             /* of what follows, and of the journal */
-    size_t next, finished;            /* chunks */
-    int status;
-    char *sentence; /* of a thread that failed: rt_error() is its own */
+    struct rt_network_memos memos;
+    size_t finished; /* chunks */
     struct rt_progress progress;
 };
 
-/* The next chunk that nobody has; the number of chunks where there is none or work has to stop. */
-static size_t take_chunk(struct work *work)
+static int forecast_chunk(void *context, size_t chunk, size_t member)
 {
-    size_t chunks = rt_point_chunks(&work->table), taken = chunks;
-    pthread_mutex_lock(&work->lock);
-    if (work->status == RT_OK && rt_interrupted())
-        work->status = RT_EINTERRUPTED;
-    while (work->next < chunks && work->table.done[work->next])
-        work->next++;
-    if (work->status == RT_OK && work->next < chunks)
-        taken = work->next++;
-    pthread_mutex_unlock(&work->lock);
-    return taken;
-}
-
-static int forecast_chunk(const struct work *work, size_t chunk, struct rt_network_memo *memo)
-{
+    struct work *work = context;
     const struct rt_exploration *exploration = work->exploration;
-    size_t count = rt_point_chunk_points(&work->table, chunk);
+    struct rt_network_memo *memo = rt_network_memo_of(&work->memos, member);
+    size_t count = work->table.done[chunk] ? 0 : rt_point_chunk_points(&work->table, chunk);
     int status = RT_OK;
     for (size_t i = 0; status == RT_OK && i < count; i++) {
         size_t point = chunk * CHUNK_POINTS + i;
@@ -372,48 +357,29 @@ static int forecast_chunk(const struct work *work, size_t chunk, struct rt_netwo
     return status;
 }
 
-/* Keeps the chunk, or the reason why there is none. */
-static void end_chunk(struct work *work, size_t chunk, int status)
-{
-    pthread_mutex_lock(&work->lock);
-    if (status == RT_OK && work->journal != NULL)
-        status = rt_point_journal_add(work->journal, &work->table, chunk);
-    if (status != RT_OK && work->status == RT_OK) {
-        work->status = status;
-        work->sentence = rt_strdup(rt_error());
-    }
-    work->finished += status == RT_OK;
-    rt_progress_update(&work->progress, (double)(work->finished * CHUNK_POINTS), "%s", "");
-    pthread_mutex_unlock(&work->lock);
-}
-
-static void explore_member(void *context, size_t member)
+/* Keeps a chunk that is not kept yet. */
+static int end_chunk(void *context, size_t chunk)
 {
     struct work *work = context;
-    struct rt_network_memo *memo = rt_network_memo_new();
-    size_t chunks = rt_point_chunks(&work->table);
-    (void)member;
-    for (size_t chunk; (chunk = take_chunk(work)) < chunks;)
-        end_chunk(work, chunk, forecast_chunk(work, chunk, memo));
-    rt_network_memo_free(memo);
+    if (work->table.done[chunk])
+        return RT_OK;
+    work->finished++;
+    rt_progress_update(&work->progress, (double)(work->finished * CHUNK_POINTS), "%s", "");
+    return work->journal != NULL ? rt_point_journal_add(work->journal, &work->table, chunk) : RT_OK;
 }
 
 static int explore_chunks(struct work *work, struct rt_threads *pool)
 {
     struct rt_exploration *exploration = work->exploration;
-    pthread_mutex_init(&work->lock, NULL);
     rt_progress_start(&work->progress, "explore", (double)exploration->space.points, exploration->quiet);
-    rt_threads_run(pool, explore_member, work);
+    int status = rt_shared_work_run(&(struct rt_shared_work){forecast_chunk, end_chunk, work}, pool,
+                                    rt_point_chunks(&work->table));
     rt_progress_end(&work->progress);
-    pthread_mutex_destroy(&work->lock);
+    rt_network_memos_release(&work->memos);
     size_t points = work->finished * CHUNK_POINTS, all = exploration->space.points;
-    if (work->status == RT_EINTERRUPTED)
-        return rt_fail(RT_EINTERRUPTED, "interrupted after %zu of %zu points", points < all ? points : all,
-                       all);
-    if (work->status != RT_OK)
-        rt_fail(work->status, "%s", work->sentence);
-    free(work->sentence);
-    return work->status;
+    return status != RT_EINTERRUPTED ? status
+                                     : rt_fail(RT_EINTERRUPTED, "interrupted after %zu of %zu points",
+                                               points < all ? points : all, all);
 }
 
 /* ---- with a journal ---- */

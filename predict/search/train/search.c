@@ -4,13 +4,13 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "base/shared_work.h"
 #include "models/predictors/roofline/board.h"
 #include "predict/search/train/plan.h"
 #include "predict/step/memory.h"
 
 #include <inttypes.h>
 #include <math.h>
-#include <pthread.h>
 #include <stdlib.h>
 
 const char *const rt_training_fates[RT_TRAINING_FATES] = {"cut",   "state",  "saved", "memory",
@@ -22,78 +22,45 @@ enum { WAVE = 16 };
 
 /* --- work that threads share --- */
 
-struct work {
+struct search {
     struct rt_training_plan *plan;
-    int (*item)(struct work *work, size_t item, struct rt_network_memo *memo);
+    struct rt_threads *pool;
+    struct rt_network_memos memos;
     const uint32_t *list; /* of shapes or candidates */
     bool energy;          /* candidates: their energy, too */
-    pthread_mutex_t lock; /* of what follows */
-    size_t next, end;
-    int status;
-    char *sentence; /* of a thread that failed: rt_error() is its own */
     struct rt_progress progress;
-    double done;
 };
 
-static size_t take_item(struct work *work)
+static int count_item(void *context, size_t item)
 {
-    pthread_mutex_lock(&work->lock);
-    if (work->status == RT_OK && rt_interrupted())
-        work->status = RT_EINTERRUPTED;
-    size_t item = work->status == RT_OK && work->next < work->end ? work->next++ : SIZE_MAX;
-    if (item != SIZE_MAX)
-        rt_progress_update(&work->progress, ++work->done, "%s", "");
-    pthread_mutex_unlock(&work->lock);
-    return item;
+    struct search *search = context;
+    (void)item;
+    rt_progress_step(&search->progress, 1, "");
+    return RT_OK;
 }
 
-static void fail(struct work *work, int status)
+static int run_items(struct search *search, size_t count, int (*item)(void *, size_t, size_t))
 {
-    pthread_mutex_lock(&work->lock);
-    if (work->status == RT_OK) {
-        work->status = status;
-        work->sentence = rt_strdup(rt_error());
-    }
-    pthread_mutex_unlock(&work->lock);
-}
-
-static void member(void *context, size_t number)
-{
-    struct work *work = context;
-    struct rt_network_memo *memo = rt_network_memo_new();
-    (void)number;
-    for (size_t item; (item = take_item(work)) != SIZE_MAX;) {
-        int status = work->item(work, item, memo);
-        if (status != RT_OK)
-            fail(work, status);
-    }
-    rt_network_memo_free(memo);
-}
-
-static int run_items(struct work *work, struct rt_threads *pool, size_t count,
-                     int (*item)(struct work *, size_t, struct rt_network_memo *))
-{
-    work->item = item;
-    work->next = 0;
-    work->end = count;
-    if (count > 0)
-        rt_threads_run(pool, member, work);
-    if (work->status == RT_EINTERRUPTED)
-        return rt_fail(RT_EINTERRUPTED, "interrupted after %zu forecasts", work->plan->forecast_count);
-    return work->status == RT_OK ? RT_OK : rt_fail(work->status, "%s", work->sentence);
+    int status = rt_shared_work_run(&(struct rt_shared_work){item, count_item, search}, search->pool, count);
+    if (status == RT_EINTERRUPTED)
+        return rt_fail(RT_EINTERRUPTED, "interrupted after %zu forecasts", search->plan->forecast_count);
+    return status;
 }
 
 /* --- shapes, and what their bounds rule out --- */
 
-static int build_shape(struct work *work, size_t item, struct rt_network_memo *memo)
+static int build_shape(void *context, size_t item, size_t member)
 {
-    (void)memo;
-    return rt_training_shape_build(work->plan, &work->plan->shape[item]);
+    struct rt_training_plan *plan = ((struct search *)context)->plan;
+    (void)member;
+    return rt_training_shape_build(plan, &plan->shape[item]);
 }
 
-static int time_shape(struct work *work, size_t item, struct rt_network_memo *memo)
+static int time_shape(void *context, size_t item, size_t member)
 {
-    return rt_training_shape_time(work->plan, memo, &work->plan->shape[work->list[item]]);
+    struct search *search = context;
+    return rt_training_shape_time(search->plan, rt_network_memo_of(&search->memos, member),
+                                  &search->plan->shape[search->list[item]]);
 }
 
 /* Bytes that a step may take of a GPU. */
@@ -119,13 +86,13 @@ static void rule_out_memory(struct rt_training_plan *plan, struct rt_training_ca
 }
 
 /* Of what is left, the shapes' kernels are forecast. */
-static int prepare(struct work *work, struct rt_threads *pool)
+static int prepare(struct search *search)
 {
-    struct rt_training_plan *plan = work->plan;
+    struct rt_training_plan *plan = search->plan;
     uint32_t *list = rt_malloc((plan->shape_count + 1) * sizeof *list);
     bool *needed = rt_calloc(plan->shape_count + 1, sizeof *needed);
     size_t count = 0;
-    int status = run_items(work, pool, plan->shape_count, build_shape);
+    int status = run_items(search, plan->shape_count, build_shape);
     for (size_t i = 0; status == RT_OK && i < plan->candidate_count; i++) {
         rule_out_memory(plan, &plan->candidate[i]);
         if (plan->candidate[i].fate == RT_TRAINING_BELOW)
@@ -134,9 +101,9 @@ static int prepare(struct work *work, struct rt_threads *pool)
     for (uint32_t s = 0; s < plan->shape_count; s++)
         if (needed[s])
             list[count++] = s;
-    work->list = list;
+    search->list = list;
     if (status == RT_OK)
-        status = run_items(work, pool, count, time_shape);
+        status = run_items(search, count, time_shape);
     for (size_t i = 0; status == RT_OK && i < plan->candidate_count; i++)
         if (plan->candidate[i].fate == RT_TRAINING_BELOW)
             plan->candidate[i].bound_us = rt_training_least_us(plan, &plan->candidate[i]);
@@ -148,13 +115,14 @@ static int prepare(struct work *work, struct rt_threads *pool)
 /* --- forecasts --- */
 
 /* What it takes of the memory; where that fits its time, and its energy where the power is known. */
-static int forecast(struct work *work, size_t item, struct rt_network_memo *memo)
+static int forecast(void *context, size_t item, size_t member)
 {
-    struct rt_training_plan *plan = work->plan;
-    struct rt_training_candidate *c = &plan->candidate[work->list[item]];
+    struct search *search = context;
+    struct rt_training_plan *plan = search->plan;
+    struct rt_training_candidate *c = &plan->candidate[search->list[item]];
     struct rt_forecast f;
-    (void)memo;
-    int status = rt_training_forecast(plan, c, work->energy, &f);
+    (void)member;
+    int status = rt_training_forecast(plan, c, search->energy, &f);
     if (status == RT_EUSAGE) { /* what settling lets pass and the graph does not */
         c->fate = RT_TRAINING_CUT;
         return RT_OK;
@@ -235,27 +203,27 @@ static size_t list_bounded(const struct rt_training_plan *plan, const struct rt_
     return count;
 }
 
-static int forecast_wave(struct work *work, struct rt_threads *pool, struct rt_training_cell *cell,
-                         const uint32_t *wave, size_t count)
+static int forecast_wave(struct search *search, struct rt_training_cell *cell, const uint32_t *wave,
+                         size_t count)
 {
-    work->list = wave;
-    int status = run_items(work, pool, count, forecast);
+    search->list = wave;
+    int status = run_items(search, count, forecast);
     for (size_t i = 0; status == RT_OK && i < count; i++) {
-        const struct rt_training_candidate *c = &work->plan->candidate[wave[i]];
-        work->plan->forecast_count += c->fate != RT_TRAINING_CUT;
+        const struct rt_training_candidate *c = &search->plan->candidate[wave[i]];
+        search->plan->forecast_count += c->fate != RT_TRAINING_CUT;
         if (c->fate != RT_TRAINING_SLOWER)
             continue;
-        keep(work->plan, cell, wave[i], RT_COST_HOURS, RT_TRAINING_KEPT);
-        keep(work->plan, cell, wave[i], RT_COST_JOULES, 1);
+        keep(search->plan, cell, wave[i], RT_COST_HOURS, RT_TRAINING_KEPT);
+        keep(search->plan, cell, wave[i], RT_COST_JOULES, 1);
     }
     return status;
 }
 
 /* Forecasts until no bound is below what was found. */
-static int search_by(struct work *work, struct rt_threads *pool, struct rt_training_cell *cell,
-                     enum rt_training_cost cost, size_t most)
+static int search_by(struct search *search, struct rt_training_cell *cell, enum rt_training_cost cost,
+                     size_t most)
 {
-    struct rt_training_plan *plan = work->plan;
+    struct rt_training_plan *plan = search->plan;
     struct bounded *left = rt_malloc((cell->count + 1) * sizeof *left);
     size_t count = list_bounded(plan, cell, cost, left);
     int status = RT_OK;
@@ -267,19 +235,19 @@ static int search_by(struct work *work, struct rt_threads *pool, struct rt_train
             wave[chosen++] = left[at++].candidate;
         if (chosen == 0)
             break;
-        status = forecast_wave(work, pool, cell, wave, chosen);
+        status = forecast_wave(search, cell, wave, chosen);
     }
     free(left);
     return status;
 }
 
-static int search_cell(struct work *work, struct rt_threads *pool, struct rt_training_cell *cell)
+static int search_cell(struct search *search, struct rt_training_cell *cell)
 {
-    struct rt_training_plan *plan = work->plan;
-    work->energy = !isnan(plan->request->gpu[cell->gpu].device.power_w) && !cell->weak;
-    int status = search_by(work, pool, cell, RT_COST_HOURS, cell->weak ? 1 : RT_TRAINING_KEPT);
-    if (status == RT_OK && work->energy)
-        status = search_by(work, pool, cell, RT_COST_JOULES, 1);
+    struct rt_training_plan *plan = search->plan;
+    search->energy = !isnan(plan->request->gpu[cell->gpu].device.power_w) && !cell->weak;
+    int status = search_by(search, cell, RT_COST_HOURS, cell->weak ? 1 : RT_TRAINING_KEPT);
+    if (status == RT_OK && search->energy)
+        status = search_by(search, cell, RT_COST_JOULES, 1);
     for (int cost = 0; cost < RT_COSTS; cost++)
         for (size_t b = 0; b < cell->best_count[cost]; b++)
             plan->candidate[cell->best[cost][b]].fate = RT_TRAINING_BEST;
@@ -299,20 +267,18 @@ static bool any_best(const struct rt_training_plan *plan)
 static int make(const struct rt_training_request *request, struct rt_threads *pool,
                 struct rt_training_plan *out)
 {
-    struct work work = {.plan = out};
+    struct search search = {.plan = out, .pool = pool};
     *out = (struct rt_training_plan){.request = request,
                                      .trainer = rt_trainer_of((enum rt_runtime_id)request->step.runtime)};
     int status = rt_training_list(out);
     if (status != RT_OK)
         return status;
-    pthread_mutex_init(&work.lock, NULL);
-    rt_progress_start(&work.progress, "plan: forecasts", 0, request->quiet);
-    status = prepare(&work, pool);
+    rt_progress_start(&search.progress, "plan: forecasts", 0, request->quiet);
+    status = prepare(&search);
     for (size_t i = 0; status == RT_OK && i < out->cell_count; i++)
-        status = search_cell(&work, pool, &out->cell[i]);
-    rt_progress_end(&work.progress);
-    pthread_mutex_destroy(&work.lock);
-    free(work.sentence);
+        status = search_cell(&search, &out->cell[i]);
+    rt_progress_end(&search.progress);
+    rt_network_memos_release(&search.memos);
     return status;
 }
 

@@ -4,83 +4,26 @@
 #include "base/progress.h"
 #include "base/status.h"
 #include "base/strings.h"
+#include "base/shared_work.h"
 #include "predict/serving/plan/plan.h"
 
 #include <math.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* --- work that threads share --- */
 
-struct work {
+struct search {
     struct rt_serving_plan *plan;
-    int (*item)(struct work *work, size_t item, struct rt_network_memo *memo);
-    pthread_mutex_t lock; /* of what follows */
-    size_t next, end;     /* items */
-    int status;
-    char *sentence; /* of a thread that failed: rt_error() is its own */
+    struct rt_threads *pool;
+    struct rt_network_memos memos;
     struct rt_progress progress;
-    double done; /* of the progress */
     /* Simulations: */
     const uint32_t *wave; /* candidates; the first goes into row `from` of the table */
     size_t from;
     struct rt_point_table table;
     struct rt_point_journal *journal; /* NULL: none */
 };
-
-static size_t take_item(struct work *work)
-{
-    pthread_mutex_lock(&work->lock);
-    if (work->status == RT_OK && rt_interrupted())
-        work->status = RT_EINTERRUPTED;
-    size_t item = work->status == RT_OK && work->next < work->end ? work->next++ : SIZE_MAX;
-    pthread_mutex_unlock(&work->lock);
-    return item;
-}
-
-static void fail(struct work *work, int status)
-{
-    pthread_mutex_lock(&work->lock);
-    if (work->status == RT_OK) {
-        work->status = status;
-        work->sentence = rt_strdup(rt_error());
-    }
-    pthread_mutex_unlock(&work->lock);
-}
-
-static void member(void *context, size_t number)
-{
-    struct work *work = context;
-    struct rt_network_memo *memo = rt_network_memo_new();
-    (void)number;
-    for (size_t item; (item = take_item(work)) != SIZE_MAX;) {
-        int status = work->item(work, item, memo);
-        if (status != RT_OK)
-            fail(work, status);
-    }
-    rt_network_memo_free(memo);
-}
-
-static void advance(struct work *work, double by)
-{
-    pthread_mutex_lock(&work->lock);
-    work->done += by;
-    rt_progress_update(&work->progress, work->done, "%s", "");
-    pthread_mutex_unlock(&work->lock);
-}
-
-static int run_items(struct work *work, struct rt_threads *pool, size_t count,
-                     int (*item)(struct work *, size_t, struct rt_network_memo *))
-{
-    work->item = item;
-    work->next = 0;
-    work->end = count;
-    rt_threads_run(pool, member, work);
-    if (work->status == RT_EINTERRUPTED)
-        return RT_EINTERRUPTED;
-    return work->status == RT_OK ? RT_OK : rt_fail(work->status, "%s", work->sentence);
-}
 
 /* --- engines --- */
 
@@ -99,19 +42,27 @@ static void list_engines(struct rt_serving_plan *plan)
     free(cut);
 }
 
-static int fill_engine(struct work *work, size_t item, struct rt_network_memo *memo)
+static int fill_engine(void *context, size_t item, size_t member)
 {
-    int status = rt_serving_engine_fill(work->plan->request, memo, &work->plan->engine[item]);
-    advance(work, 1);
-    return status;
+    struct search *search = context;
+    return rt_serving_engine_fill(search->plan->request, rt_network_memo_of(&search->memos, member),
+                                  &search->plan->engine[item]);
 }
 
-static int fill_engines(struct work *work, struct rt_threads *pool)
+static int end_engine(void *context, size_t item)
 {
-    rt_progress_start(&work->progress, "plan: steps", (double)work->plan->engine_count,
-                      work->plan->request->quiet);
-    int status = run_items(work, pool, work->plan->engine_count, fill_engine);
-    rt_progress_end(&work->progress);
+    (void)item;
+    rt_progress_step(&((struct search *)context)->progress, 1, "");
+    return RT_OK;
+}
+
+static int fill_engines(struct search *search)
+{
+    rt_progress_start(&search->progress, "plan: steps", (double)search->plan->engine_count,
+                      search->plan->request->quiet);
+    int status = rt_shared_work_run(&(struct rt_shared_work){fill_engine, end_engine, search}, search->pool,
+                                    search->plan->engine_count);
+    rt_progress_end(&search->progress);
     return status == RT_EINTERRUPTED ? rt_fail(status, "interrupted before the first simulation") : status;
 }
 
@@ -125,21 +76,24 @@ static bool any_engine(const struct rt_serving_plan *plan)
 
 /* --- simulations, wave by wave --- */
 
-static int simulate(struct work *work, size_t item, struct rt_network_memo *memo)
+static int simulate(void *context, size_t item, size_t member)
 {
-    size_t row = work->from + item;
-    int status = RT_OK;
-    (void)memo;
-    if (!work->table.done[row])
-        status =
-            rt_serving_simulate(work->plan, work->wave[item], work->table.numbers + row * RT_PLANNED_NUMBERS);
-    if (status == RT_OK && work->journal != NULL && !work->table.done[row]) {
-        pthread_mutex_lock(&work->lock);
-        status = rt_point_journal_add(work->journal, &work->table, row);
-        pthread_mutex_unlock(&work->lock);
-    }
-    advance(work, 1);
-    return status;
+    struct search *search = context;
+    size_t row = search->from + item;
+    (void)member;
+    return search->table.done[row] ? RT_OK
+                                   : rt_serving_simulate(search->plan, search->wave[item],
+                                                         search->table.numbers + row * RT_PLANNED_NUMBERS);
+}
+
+static int end_simulation(void *context, size_t item)
+{
+    struct search *search = context;
+    size_t row = search->from + item;
+    rt_progress_step(&search->progress, 1, "");
+    return search->journal != NULL && !search->table.done[row]
+               ? rt_point_journal_add(search->journal, &search->table, row)
+               : RT_OK;
 }
 
 /* After its simulation. */
@@ -221,14 +175,15 @@ static size_t choose_wave(const struct rt_serving_plan *plan, const uint32_t *le
     return chosen;
 }
 
-static int run_wave(struct work *work, struct rt_threads *pool, const uint32_t *wave, size_t count)
+static int run_wave(struct search *search, const uint32_t *wave, size_t count)
 {
-    struct rt_serving_plan *plan = work->plan;
-    work->wave = wave;
-    work->from = plan->found_count;
+    struct rt_serving_plan *plan = search->plan;
+    search->wave = wave;
+    search->from = plan->found_count;
     for (size_t i = 0; i < count; i++)
-        plan->resumed += work->table.done[work->from + i];
-    int status = run_items(work, pool, count, simulate);
+        plan->resumed += search->table.done[search->from + i];
+    int status =
+        rt_shared_work_run(&(struct rt_shared_work){simulate, end_simulation, search}, search->pool, count);
     if (status != RT_OK)
         return status;
     for (size_t i = 0; i < count; i++) {
@@ -238,25 +193,25 @@ static int run_wave(struct work *work, struct rt_threads *pool, const uint32_t *
     return RT_OK;
 }
 
-static int run_waves(struct work *work, struct rt_threads *pool, uint32_t *left, size_t count)
+static int run_waves(struct search *search, uint32_t *left, size_t count)
 {
     uint32_t *wave = rt_malloc((count + 1) * sizeof *wave);
     size_t all = count;
     int status = RT_OK;
-    rt_progress_start(&work->progress, "plan: simulations", (double)all, work->plan->request->quiet);
+    rt_progress_start(&search->progress, "plan: simulations", (double)all, search->plan->request->quiet);
     while (status == RT_OK && count > 0) {
-        size_t chosen = choose_wave(work->plan, left, count, wave);
-        status = run_wave(work, pool, wave, chosen);
+        size_t chosen = choose_wave(search->plan, left, count, wave);
+        status = run_wave(search, wave, chosen);
         if (status == RT_OK)
-            count = drop_below(work->plan, left, count, wave, chosen);
-        work->done = (double)(all - count);
+            count = drop_below(search->plan, left, count, wave, chosen);
+        rt_progress_step(&search->progress, (double)(all - count) - search->progress.done, "");
     }
-    rt_progress_end(&work->progress);
+    rt_progress_end(&search->progress);
     free(wave);
     if (status != RT_EINTERRUPTED)
         return status;
-    rt_fail(status, "interrupted after %zu simulations", work->plan->found_count);
-    return work->journal != NULL
+    rt_fail(status, "interrupted after %zu simulations", search->plan->found_count);
+    return search->journal != NULL
                ? rt_fail_remedy(status, "the same command goes on with them")
                : rt_fail_remedy(status, "with {csv} the same command would go on with them");
 }
@@ -295,14 +250,13 @@ static size_t list_left(const struct rt_serving_plan *plan, uint32_t *left)
     return count;
 }
 
-static int search(struct work *work, struct rt_threads *pool, const char *output)
+static int search_all(struct search *search, const char *output)
 {
-    struct rt_serving_plan *plan = work->plan;
+    struct rt_serving_plan *plan = search->plan;
     uint32_t *left = rt_malloc((plan->candidate_count + 1) * sizeof *left);
     struct rt_point_journal journal;
     size_t count = list_left(plan, left);
-    work->done = 0;
-    work->table =
+    search->table =
         (struct rt_point_table){.what = "plan",
                                 .key = key_of(plan),
                                 .points = count,
@@ -310,17 +264,17 @@ static int search(struct work *work, struct rt_threads *pool, const char *output
                                 .chunk = 1,
                                 .numbers = rt_calloc(count * RT_PLANNED_NUMBERS + 1, sizeof(double)),
                                 .done = rt_calloc(count + 1, sizeof(bool))};
-    plan->found = work->table.numbers;
+    plan->found = search->table.numbers;
     int status = output != NULL
-                     ? rt_point_journal_open(output, plan->request->overwrite, &work->table, &journal)
+                     ? rt_point_journal_open(output, plan->request->overwrite, &search->table, &journal)
                      : RT_OK;
     if (status == RT_OK) {
-        work->journal = output != NULL ? &journal : NULL;
-        status = run_waves(work, pool, left, count);
+        search->journal = output != NULL ? &journal : NULL;
+        status = run_waves(search, left, count);
         if (output != NULL)
             rt_point_journal_close(&journal);
     }
-    free(work->table.done);
+    free(search->table.done);
     free(left);
     return status;
 }
@@ -357,10 +311,9 @@ int rt_serving_plan_make(const struct rt_serving_request *request, struct rt_thr
                          const char *output, struct rt_serving_plan *out)
 {
     *out = (struct rt_serving_plan){.request = request};
-    struct work work = {.plan = out};
-    pthread_mutex_init(&work.lock, NULL);
+    struct search search = {.plan = out, .pool = pool};
     list_engines(out);
-    int status = fill_engines(&work, pool);
+    int status = fill_engines(&search);
     if (status == RT_OK && !any_engine(out))
         status = rt_serving_refuse(out);
     if (status == RT_OK)
@@ -368,11 +321,10 @@ int rt_serving_plan_make(const struct rt_serving_request *request, struct rt_thr
     if (status == RT_OK) {
         out->simulated = rt_malloc((out->candidate_count + 1) * sizeof *out->simulated);
         memset(out->simulated, 0xff, out->candidate_count * sizeof *out->simulated);
-        status = search(&work, pool, output);
+        status = search_all(&search, output);
     }
     for (size_t gpu = 0; status == RT_OK && gpu < request->gpu_count; gpu++)
         mark_front_of(out, gpu);
-    pthread_mutex_destroy(&work.lock);
-    free(work.sentence);
+    rt_network_memos_release(&search.memos);
     return status;
 }
