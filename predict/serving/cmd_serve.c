@@ -1,4 +1,4 @@
-/* `rooftile serve`: what users of an LLM server wait for, and what it gives. */
+/* `rooftile simulate` (or serve): what users of an LLM server wait for, and what it gives. */
 #include "base/options.h"
 #include "base/outputs.h"
 #include "base/ranges.h"
@@ -98,11 +98,14 @@ static const struct rt_option options[] = {
      "prefix_tokens"},
     {"requests", 'n', "N", RT_INTEGER(struct arguments, load.requests, 1, 1000000000),
      "So many requests (default: 10 x --concurrency as InferenceX sends, 1000 of --rate, all of --trace)"},
+    {"think", 0, "TIME", RT_SECONDS(struct arguments, load.think_us, 0, 1e6),
+     "Mean time between an answer and its user's next request, such as 2s; exponential (default 0.02s)"},
     {"ramp", 0, "TIME", RT_SECONDS(struct arguments, load.ramp_us, 0, 1e6),
-     "Users begin evenly over this time, such as 10s (default: all at once)"},
+     "Users begin at random within this time and end with the last request (default: a load that lasts; 0s: "
+     "all at once, as in benchmarks)"},
     {"warm-up", 0, "N", RT_INTEGER(struct arguments, load.warm_up, 0, 1000000000),
-     "The first N requests that are answered do not count (default 0: benchmarks warm servers up before they "
-     "count)"},
+     "The first N requests that are answered do not count (default: the first of each user; 0 with --ramp, "
+     "--rate and --trace)"},
     {"prefix-share", 0, "PERCENT", RT_NUMBER(struct arguments, prefix_percent, 0, 100),
      "Of every prompt, that all have in common, as a system's prompt"},
     {"seed", 0, "N", RT_INTEGER(struct arguments, load.seed, 0, INT64_MAX), "Seed of lengths and arrivals"},
@@ -142,7 +145,7 @@ static const struct rt_option options[] = {
     {"replicas", 0, "N", RT_INTEGER(struct arguments, step.parallel.data, 1, RT_MOST_REPLICAS),
      "Data parallel: N such servers behind a router (of those that decode, with --prefill-replicas)"},
     {"router", 0, "NAME", RT_CHOICE(struct arguments, router, rt_serve_routers),
-     "Who gets a request: round-robin, or least-loaded"},
+     "Who gets a request: round-robin, or least-loaded (default)"},
     {"link-gbs", 0, "X", RT_NUMBER(struct arguments, step.parallel.link_gbs, 0.01, 1e5),
      "What a GPU sends to others of its server, one direction, GB/s (default: by the GPU's links)"},
     {"fabric", 0, "NAME", RT_CHOICE(struct arguments, step.parallel.fabric, rt_fabrics),
@@ -183,7 +186,8 @@ static void set_defaults(void *value)
         .memory_share = NAN,
         .transfer_gbs = NAN,
         .level = 0.9,
-        .load.seed = 1,
+        .load = {.ramp_us = NAN, .think_us = NAN, .warm_up = -1, .seed = 1},
+        .router = RT_LEAST_LOADED,
         .ttft_ms = NAN,
         .tpot_ms = NAN,
     };
@@ -204,8 +208,9 @@ static int check_arrivals(const struct rt_command_line *line)
     if ((trace || rate) && arguments->concurrency.count > 1)
         return rt_fail(RT_EUSAGE,
                        "--concurrency beside --rate and --trace is the most at once: give one number");
-    if ((trace || rate) && rt_given(line, "ramp"))
-        return rt_fail(RT_EUSAGE, "--ramp is for --concurrency alone, whose users begin one after the other");
+    if ((trace || rate) && (rt_given(line, "ramp") || rt_given(line, "think")))
+        return rt_fail(RT_EUSAGE, "--%s is for --concurrency alone, whose users ask again when answered",
+                       rt_given(line, "ramp") ? "ramp" : "think");
     return RT_OK;
 }
 
@@ -415,7 +420,23 @@ static int simulate_scaled(const struct rt_serve_load *load, const struct rt_ser
     struct rt_scaled_costs decodes = {system->decode.costs, exp(decode), exp(prefill)};
     scaled.serve.costs = rt_scaled_costs(&serve);
     scaled.decode.costs = rt_scaled_costs(&decodes);
-    return rt_serve_simulate(load, &scaled, plain, out);
+    struct rt_serve_load own = *load;
+    if (load->lasting) { /* users begin and think where they do in the time of an answer */
+        rt_serve_load_last(&own, &scaled);
+        own.think_us *= own.ramp_us / load->ramp_us;
+        own.warm_up = load->warm_up;
+    }
+    return rt_serve_simulate(&own, &scaled, plain, out);
+}
+
+/* Who comes beside whom differs where steps do: what is simulated lies between both ends all the same. */
+static void enclose(const struct rt_serve_quantiles *of, struct rt_serve_quantiles *low,
+                    struct rt_serve_quantiles *high)
+{
+    low->mean = fmin(low->mean, of->mean);
+    low->p50 = fmin(low->p50, of->p50);
+    high->mean = fmax(high->mean, of->mean);
+    high->p50 = fmax(high->p50, of->p50);
 }
 
 /* A load, and the same with all steps at either end of their interval. */
@@ -437,16 +458,29 @@ static int simulate(const struct arguments *arguments, const struct service *ser
         return RT_OK;
     point->has_interval = true;
     status = simulate_scaled(&point->load, &system, &plain, -decode, -prefill, &point->low);
-    return status == RT_OK ? simulate_scaled(&point->load, &system, &plain, decode, prefill, &point->high)
-                           : status;
+    if (status == RT_OK)
+        status = simulate_scaled(&point->load, &system, &plain, decode, prefill, &point->high);
+    enclose(&point->result.ttft_us, &point->low.ttft_us, &point->high.ttft_us);
+    enclose(&point->result.queue_us, &point->low.queue_us, &point->high.queue_us);
+    return status;
 }
 
-static struct rt_serve_load load_of(const struct arguments *arguments, size_t i)
+/* A closed loop lasts where nobody says how it begins. */
+static struct rt_serve_load load_of(const struct arguments *arguments, const struct rt_serve_system *system,
+                                    size_t i)
 {
+    double ramp_us = arguments->load.ramp_us, think_us = arguments->load.think_us;
+    int64_t warm_up = arguments->load.warm_up;
     struct rt_serve_load load = arguments->load;
     load.rate = arguments->rate.count > 0 ? arguments->rate.value[i] : 0;
     if (arguments->concurrency.count > 0)
         load.concurrency = (int64_t)arguments->concurrency.value[arguments->rate.count > 0 ? 0 : i];
+    load.ramp_us = isnan(ramp_us) ? 0 : 1e6 * ramp_us;
+    load.think_us = isnan(think_us) ? RT_SERVE_THINK_US : 1e6 * think_us;
+    if (load.arrivals == RT_CLOSED_LOOP && isnan(ramp_us))
+        rt_serve_load_last(&load, system);
+    if (warm_up >= 0 || !load.lasting)
+        load.warm_up = warm_up > 0 ? warm_up : 0;
     return load;
 }
 
@@ -491,9 +525,10 @@ static int serve(const struct arguments *arguments, const struct service *servic
                    : arguments->load.trace != NULL ? 1
                                                    : arguments->concurrency.count;
     struct rt_serve_point *points = rt_calloc(count, sizeof *points);
+    const struct rt_serve_system system = system_of(arguments, service);
     int status = RT_OK;
     for (size_t i = 0; status == RT_OK && i < count; i++) {
-        points[i].load = load_of(arguments, i);
+        points[i].load = load_of(arguments, &system, i);
         status = simulate(arguments, service, &points[i]);
     }
     if (status == RT_OK)
@@ -547,7 +582,6 @@ static int settle_load(struct arguments *arguments, const struct rt_model *model
     take_range(arguments->range_ratio, &load->input);
     take_range(arguments->range_ratio, &load->output);
     load->prefix_share = arguments->prefix_percent / 100;
-    load->ramp_us *= 1e6;
     load->arrivals = arguments->requests != NULL ? RT_TRACE
                      : arguments->rate.count > 0 ? RT_POISSON
                                                  : RT_CLOSED_LOOP;
@@ -589,36 +623,37 @@ static int run(const struct rt_command_line *line)
     return status;
 }
 
-const struct rt_command rt_command_serve = {
-    .name = "serve",
-    .brief = "simulate an LLM server under load",
-    .about =
-        "Simulates an LLM server, vLLM, SGLang or TensorRT-LLM, under a load: requests wait, are prefilled "
-        "in "
-        "chunks and decoded in batches, and every step takes what the predictor says. Prints TTFT, TPOT and "
-        "throughput as their benchmarks define them.",
-    .details =
-        "TTFT: from sending a request to its first token. TPOT: (end to end - TTFT) / (output tokens - 1). "
-        "Throughput: tokens over the time from the first request's sending to the last one's end. "
-        "docs/guide/serve.md says what is simulated and what is not.\n\n"
-        "Example: 64 users on four GPUs that are not in the room\n"
-        "  rooftile serve --gpu H100 -m llama-3.1-70b --tp 4 --isl 4096 --osl 1024 \\\n"
-        "    --concurrency 64\n"
-        "Example: throughput against latency, as a page with pictures\n"
-        "  rooftile serve --gpu H200 -m llama-3.1-70b --quant fp8 --tp 2 --isl 1024 \\\n"
-        "    --osl 1024 --concurrency 1,4,16,64,256 --report serve.html\n"
-        "Example: requests as they came, and how many were answered in time\n"
-        "  printf 'arrival_s,input_tokens,output_tokens\\n0,900,80\\n0.4,70,9\\n' >list.csv\n"
-        "  rooftile serve --gpu H100 -m llama-3.1-8b --trace list.csv \\\n"
-        "    --ttft 500 --tpot 20\n"
-        "Example: prefill and decode apart\n"
-        "  rooftile serve --gpu H100 -m llama-3.1-8b --prefill-replicas 2 --replicas 2 \\\n"
-        "    --transfer-gbs 50 --isl 4096 --osl 512 --rate 8",
-    .options = options,
-    .option_count = RT_COUNT(options),
-    .size = sizeof(struct arguments),
-    .set_defaults = set_defaults,
-    .run = run,
-    .in_library = true,
-    .operands = RT_NO_OPERANDS("serve takes options only; name a model with --model"),
-};
+/* "serve" is what it was called before. */
+#define COMMAND(NAME, BRIEF)                                                                                 \
+    {                                                                                                        \
+        .name = NAME, .brief = BRIEF,                                                                        \
+        .about = "Simulates an LLM server, vLLM, SGLang or TensorRT-LLM, under a load: requests wait, are "  \
+                 "prefilled "                                                                                \
+                 "in "                                                                                       \
+                 "chunks and decoded in batches, and every step takes what the predictor says. Prints "      \
+                 "TTFT, TPOT and "                                                                           \
+                 "throughput as their benchmarks define them.",                                              \
+        .details =                                                                                           \
+            "TTFT: from sending a request to its first token. TPOT: (end to end - TTFT) / (output tokens - " \
+            "1). "                                                                                           \
+            "Throughput: tokens over the time from the first request's sending to the last one's end. "      \
+            "docs/guide/serve.md says what is simulated and what is not.\n\n"                                \
+            "Example: 64 users on four GPUs that are not in the room\n"                                      \
+            "  rooftile simulate --gpu H100 -m llama-3.1-70b --tp 4 --isl 4096 --osl 1024 \\\n"              \
+            "    --concurrency 64\n"                                                                         \
+            "Example: throughput against latency, as a page with pictures\n"                                 \
+            "  rooftile simulate --gpu H200 -m llama-3.1-70b --quant fp8 --tp 2 --isl 1024 \\\n"             \
+            "    --osl 1024 --concurrency 1,4,16,64,256 --report serve.html\n"                               \
+            "Example: requests as they came, and how many were answered in time\n"                           \
+            "  printf 'arrival_s,input_tokens,output_tokens\\n0,900,80\\n0.4,70,9\\n' >list.csv\n"           \
+            "  rooftile simulate --gpu H100 -m llama-3.1-8b --trace list.csv \\\n"                           \
+            "    --ttft 500 --tpot 20\n"                                                                     \
+            "Example: prefill and decode apart\n"                                                            \
+            "  rooftile simulate --gpu H100 -m llama-3.1-8b --prefill-replicas 2 --replicas 2 \\\n"          \
+            "    --transfer-gbs 50 --isl 4096 --osl 512 --rate 8",                                           \
+        .options = options, .option_count = RT_COUNT(options), .size = sizeof(struct arguments),             \
+        .set_defaults = set_defaults, .run = run, .in_library = true,                                        \
+        .operands = RT_NO_OPERANDS(NAME " takes options only; name a model with --model"),                   \
+    }
+const struct rt_command rt_command_simulate = COMMAND("simulate", "simulate an LLM server under load");
+const struct rt_command rt_command_serve = COMMAND("serve", NULL);

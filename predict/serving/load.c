@@ -29,6 +29,10 @@ static int check_lengths(const char *what, const struct rt_serve_lengths *length
 int rt_serve_load_check(const struct rt_serve_load *load)
 {
     int status = RT_OK;
+    if (load->warm_up > 0 && (load->arrivals != RT_TRACE || load->trace != NULL) &&
+        (size_t)load->warm_up >= rt_serve_load_requests(load))
+        return rt_fail(RT_EUSAGE, "{warm_up} %" PRId64 " leaves none of %zu requests to count", load->warm_up,
+                       rt_serve_load_requests(load));
     if (load->arrivals == RT_TRACE)
         return load->trace != NULL && load->trace->count > 0
                    ? RT_OK
@@ -39,6 +43,8 @@ int rt_serve_load_check(const struct rt_serve_load *load)
         return rt_fail(RT_EUSAGE, "requests come at a rate above 0 a second");
     if (!(load->prefix_share >= 0 && load->prefix_share <= 1))
         return rt_fail(RT_EUSAGE, "the share of prompts that is the same in all is 0 to 1");
+    if (!(load->ramp_us >= 0 && load->think_us >= 0 && load->ramp_us + load->think_us < INFINITY))
+        return rt_fail(RT_EUSAGE, "times that users take are 0 or more");
     if (rt_serve_load_requests(load) < 1)
         return rt_fail(RT_EUSAGE, "say how many requests there are");
     status = check_lengths("prompts", &load->input);
@@ -50,6 +56,21 @@ void rt_serve_source_open(struct rt_serve_source *source, const struct rt_serve_
     *source = (struct rt_serve_source){.load = load, .count = rt_serve_load_requests(load)};
     rt_random_seed(&source->lengths, load->seed, 1);
     rt_random_seed(&source->arrivals, load->seed, 2);
+    rt_random_seed(&source->thoughts, load->seed, 3);
+    if (load->arrivals == RT_CLOSED_LOOP && load->lasting)
+        source->count = SIZE_MAX;
+}
+
+double rt_serve_source_begin_us(struct rt_serve_source *source)
+{
+    double ramp_us = source->load->ramp_us;
+    return ramp_us > 0 ? ramp_us * rt_random_uniform(&source->arrivals) : 0;
+}
+
+double rt_serve_source_think_us(struct rt_serve_source *source)
+{
+    double think_us = source->load->think_us;
+    return think_us > 0 ? -log1p(-rt_random_uniform(&source->thoughts)) * think_us : 0;
 }
 
 static int32_t draw(struct rt_random *random, const struct rt_serve_lengths *lengths)
@@ -69,15 +90,12 @@ static void next_of_trace(const struct rt_serve_trace *trace, size_t i, struct r
     };
 }
 
-/* The times between arrivals of a Poisson process are exponential. Users of a closed loop begin evenly. */
+/* The times between arrivals of a Poisson process are exponential. */
 static double next_arrival(struct rt_serve_source *source)
 {
-    const struct rt_serve_load *load = source->load;
-    if (load->arrivals == RT_POISSON)
-        return source->clock_us -= log1p(-rt_random_uniform(&source->arrivals)) * 1e6 / load->rate;
-    return source->next < (size_t)load->concurrency
-               ? load->ramp_us * (double)source->next / (double)load->concurrency
-               : 0;
+    if (source->load->arrivals == RT_POISSON)
+        source->clock_us -= log1p(-rt_random_uniform(&source->arrivals)) * 1e6 / source->load->rate;
+    return source->clock_us;
 }
 
 bool rt_serve_source_next(struct rt_serve_source *source, struct rt_serve_request *request)

@@ -2,7 +2,8 @@
  * Who asks: requests, their lengths and when they come, as benchmarks of servers have it.
  *
  *   closed loop   as many users as `concurrency`, each sends its next request when the one before is answered
- *                 (`--max-concurrency C --request-rate inf` of vLLM's and InferenceX's benchmark_serving)
+ *                 (`--max-concurrency C --request-rate inf` of vLLM's and InferenceX's benchmark_serving), after
+ *                 a time to think
  *   Poisson       requests come at a rate, whether or not others are answered
  *   trace         requests come when and as a list says
  */
@@ -18,7 +19,7 @@
 enum { RT_MOST_SERVED_TOKENS = 1 << 28 }; /* of a prompt or an output */
 
 struct rt_serve_request {
-    double arrival_us; /* closed loop: of the first of a user, else 0 */
+    double arrival_us; /* closed loop: 0, users have times of their own */
     int32_t input, output;
     int32_t group;  /* requests of one group have a prefix in common; -1: none */
     int32_t prefix; /* its tokens, at most input */
@@ -57,8 +58,12 @@ struct rt_serve_load {
     double prefix_share; /* of every prompt's tokens that all have in common (a system's prompt), 0 to 1: a
                             server with a prefix cache computes them once */
     int64_t requests;    /* in all; 0: 10 x concurrency, as InferenceX has it; of a trace: all */
-    double ramp_us;      /* closed loop: users begin evenly over so long; 0: all at once */
-    int64_t warm_up;     /* the first so many answered are not counted */
+    double ramp_us;      /* closed loop: users begin at random times within so long; 0: all at once */
+    double think_us; /* closed loop: mean of the exponential time between an answer and the next request of
+                        its user; 0: none */
+    int64_t warm_up; /* the first so many answered are not counted */
+    bool lasting;    /* closed loop: users go on until `requests` are answered; else nobody asks after
+                        those, and the last ones have the servers to themselves */
     uint64_t seed;
     const struct rt_serve_trace *trace;
 };
@@ -72,13 +77,16 @@ int rt_serve_load_check(const struct rt_serve_load *load);
 /* The requests of a load, one after the other: same load and seed, same requests. */
 struct rt_serve_source {
     const struct rt_serve_load *load;
-    struct rt_random lengths, arrivals;
+    struct rt_random lengths, arrivals, thoughts;
     size_t next, count;
     double clock_us;
 };
 void rt_serve_source_open(struct rt_serve_source *source, const struct rt_serve_load *load);
 bool rt_serve_source_next(struct rt_serve_source *source,
                           struct rt_serve_request *request); /* false: no more */
+/* Closed loop: when a user begins; how long one thinks. */
+double rt_serve_source_begin_us(struct rt_serve_source *source);
+double rt_serve_source_think_us(struct rt_serve_source *source);
 
 /* Reads such a list. Release with rt_serve_trace_release. RT_EIO; RT_EFORMAT naming file, line and column for
  * cells that are wrong, rows out of order, columns that do not exist and a file without requests. */

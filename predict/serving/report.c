@@ -109,8 +109,9 @@ static void add_rate(struct rt_table *table, const struct rt_serve_point *point,
 {
     double low = of(&point->high) * scale, high = of(&point->low) * scale; /* longer steps, fewer tokens */
     char *words = interval_words(point->has_interval, low, high, digits);
-    char *value = rt_format("%.*f", digits, of(&point->result) * scale);
-    rt_table_row(table, name, of(&point->result) * scale, value, point->has_interval ? low : NAN,
+    double rate = of(&point->result) * scale; /* NaN: of a user, where answers are one token */
+    char *value = isnan(rate) ? rt_strdup("-") : rt_format("%.*f", digits, rate);
+    rt_table_row(table, name, rate, value, point->has_interval ? low : NAN,
                  point->has_interval ? high : NAN, words);
     free(words);
     free(value);

@@ -27,7 +27,7 @@ struct rt_live {
     bool remote;                          /* its prompt was computed by another group */
     uint32_t next, previous;              /* in a list */
     uint32_t place;                       /* in the heap of those that decode */
-    uint32_t source;                      /* the replica that computed its prompt */
+    uint32_t source, target;              /* replicas: that computed its prompt; that its cache moves to */
 };
 
 /* All of them; numbers stay valid, pointers do not. Starts as {.empty = RT_NOBODY}. */

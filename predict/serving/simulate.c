@@ -2,6 +2,7 @@
 #include "predict/serving/simulate.h"
 #include "base/array.h"
 #include "base/status.h"
+#include "base/timers.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -9,15 +10,8 @@
 
 const char *const rt_serve_routers[RT_SERVE_ROUTERS] = {"round-robin", "least-loaded"};
 
-/* A cache on its way. */
-struct move {
-    double end_us;
-    uint32_t request;
-    struct rt_replica *to;
-};
-
 struct simulation {
-    const struct rt_serve_load *load;
+    const struct rt_serve_load *load_of;
     const struct rt_serve_system *system;
     const struct rt_serve_options *options;
     struct rt_serve_source source;
@@ -28,8 +22,14 @@ struct simulation {
     struct rt_replica *replica; /* (replicas) the first group's come first */
     size_t replicas, first;     /* first: of that group */
     size_t turn[2];             /* round robin, of both groups */
-    struct move *move;          /* (moves) under way, from next_move on; by their ends */
-    size_t moves, next_move, move_capacity;
+    uint32_t *load;             /* (replicas) requests that each has */
+    size_t *waited;             /* (replicas) requests in its queue, when it was last looked at */
+    uint32_t *touched;          /* (touched_count) replicas that something happened to at this time */
+    bool *is_touched;           /* (replicas) */
+    size_t touched_count, waiting;
+    struct rt_timers ends;        /* of steps, by replica; not of those that were cut short since */
+    struct rt_timers users;       /* closed loop: who sends a request when */
+    struct rt_timers moves;       /* caches on their way, by request; `to` of each */
     int64_t sent, open, answered; /* open: sent and not answered */
     double now, first_us, began_us, moved_us;
     size_t waiting_peak;
@@ -38,24 +38,44 @@ struct simulation {
     int status;
 };
 
+/* ---- replicas that something happens to ---- */
+
+static void touch(struct simulation *s, size_t replica)
+{
+    if (!s->is_touched[replica])
+        s->touched[s->touched_count++] = (uint32_t)replica;
+    s->is_touched[replica] = true;
+}
+
+/* Its step ends at another time than was thought. */
+static void note_end(struct simulation *s, const struct rt_replica *replica, double before)
+{
+    if (replica->busy && replica->end_us != before)
+        rt_timers_add(&s->ends, replica->end_us, (uint32_t)replica->number);
+}
+
+static void push(struct simulation *s, size_t to, uint32_t request)
+{
+    struct rt_replica *replica = &s->replica[to];
+    double before = replica->end_us;
+    s->load[to]++;
+    rt_replica_push(replica, request, s->now);
+    note_end(s, replica, before);
+    touch(s, to);
+}
+
 /* ---- sending ---- */
 
 /* The replica of `count` from `from` on that takes the next request. */
-static struct rt_replica *route(struct simulation *s, size_t from, size_t count, size_t *turn)
+static size_t route(struct simulation *s, size_t from, size_t count, size_t *turn)
 {
     size_t chosen = from + (*turn)++ % count;
     if (s->system->router == RT_ROUND_ROBIN)
-        return &s->replica[chosen];
-    size_t least = SIZE_MAX;
-    for (size_t r = from; r < from + count; r++) {
-        const struct rt_replica *replica = &s->replica[r];
-        size_t load =
-            replica->waiting.count + replica->running.count + replica->moving.count + replica->ready.count;
-        if (load < least)
+        return chosen;
+    for (size_t r = chosen = from; r < from + count; r++)
+        if (s->load[r] < s->load[chosen])
             chosen = r;
-        least = load < least ? load : least;
-    }
-    return &s->replica[chosen];
+    return chosen;
 }
 
 static int check_request(const struct simulation *s, const struct rt_serve_request *request)
@@ -76,35 +96,43 @@ static int check_request(const struct simulation *s, const struct rt_serve_reque
     return RT_OK;
 }
 
-static void send(struct simulation *s, double now)
+static void send(struct simulation *s)
 {
     const struct rt_serve_request *from = &s->next;
     if ((s->status = check_request(s, from)) != RT_OK)
         return;
-    struct rt_replica *replica = route(s, 0, s->first, &s->turn[0]);
     uint32_t request = rt_lives_new(&s->lives);
     struct rt_live *live = &s->lives.live[request];
-    live->sent_us = now - s->system->serve.request_us;
+    live->sent_us = s->now - s->system->serve.request_us;
     live->id = s->sent++;
     live->input = from->input;
     live->output = from->output;
     live->group = from->group;
     live->prefix = from->prefix;
     s->open++;
-    rt_replica_push(replica, request, now);
+    push(s, route(s, 0, s->first, &s->turn[0]), request);
     s->has_next = rt_serve_source_next(&s->source, &s->next);
 }
 
-/* May another request be sent, but for its time? */
-static bool may_send(const struct simulation *s)
+/* When the next request is sent; INFINITY: not before one is answered. */
+static double next_sending(const struct simulation *s)
 {
-    return s->status == RT_OK && s->has_next && (s->load->concurrency == 0 || s->open < s->load->concurrency);
+    const struct rt_serve_load *load = s->load_of;
+    if (s->status != RT_OK || !s->has_next)
+        return INFINITY;
+    if (load->arrivals == RT_CLOSED_LOOP)
+        return rt_timers_next(&s->users);
+    return load->concurrency > 0 && s->open >= load->concurrency ? INFINITY
+                                                                 : fmax(s->next.arrival_us, s->now);
 }
 
 static void send_due(struct simulation *s)
 {
-    while (may_send(s) && s->next.arrival_us <= s->now)
-        send(s, s->now);
+    while (next_sending(s) <= s->now) {
+        if (s->users.count > 0)
+            rt_timers_pop(&s->users);
+        send(s);
+    }
 }
 
 /* ---- answers ---- */
@@ -127,11 +155,11 @@ static void count_answer(struct simulation *s, const struct rt_live *live)
 static void answer(struct simulation *s, uint32_t request)
 {
     const struct rt_live *live = &s->lives.live[request];
-    if (s->answered++ >= s->load->warm_up)
+    if (s->answered++ >= s->load_of->warm_up)
         count_answer(s, live);
     else
         s->began_us = s->now;
-    if (s->answered == s->load->warm_up)
+    if (s->answered == s->load_of->warm_up)
         rt_tally_release(&s->counts.itl_us);
     if (s->options->answered != NULL) {
         struct rt_serve_answer out = {live->id,      live->input,    live->output,
@@ -140,6 +168,8 @@ static void answer(struct simulation *s, uint32_t request)
     }
     rt_lives_drop(&s->lives, request);
     s->open--;
+    if (s->load_of->arrivals == RT_CLOSED_LOOP)
+        rt_timers_add(&s->users, s->now + rt_serve_source_think_us(&s->source), 0);
 }
 
 /* ---- disaggregation: from prefill to decode ---- */
@@ -149,16 +179,7 @@ static void hand_over(struct simulation *s, uint32_t request, uint32_t source)
     struct rt_live *live = &s->lives.live[request];
     live->remote = true;
     live->source = source;
-    rt_replica_push(route(s, s->first, s->replicas - s->first, &s->turn[1]), request, s->now);
-}
-
-static void add_move(struct simulation *s, struct move move)
-{
-    RT_GROW(s->move, s->moves, 1, s->move_capacity);
-    size_t place = s->moves++;
-    for (; place > s->next_move && s->move[place - 1].end_us > move.end_us; place--)
-        s->move[place] = s->move[place - 1];
-    s->move[place] = move;
+    push(s, route(s, s->first, s->replicas - s->first, &s->turn[1]), request);
 }
 
 /* Requests that a replica gave room, from one on, go on the links they come from. */
@@ -173,21 +194,25 @@ static void begin_moves(struct simulation *s, struct rt_replica *replica, uint32
                           : 0;
         *link = fmax(begin, *link) + time;
         s->moved_us += time;
-        add_move(s, (struct move){.end_us = fmax(*link, s->now), .request = request, .to = replica});
+        s->lives.live[request].target = (uint32_t)replica->number;
+        rt_timers_add(&s->moves, fmax(*link, s->now), request);
     }
 }
 
 static void end_moves(struct simulation *s)
 {
-    while (s->next_move < s->moves && s->move[s->next_move].end_us <= s->now) {
-        struct move *move = &s->move[s->next_move++];
-        struct rt_live *live = &s->lives.live[move->request];
+    while (rt_timers_next(&s->moves) <= s->now) {
+        uint32_t request = rt_timers_pop(&s->moves).item;
+        struct rt_live *live = &s->lives.live[request];
+        struct rt_replica *to = &s->replica[live->target];
+        double before = to->end_us;
         live->first_us = live->last_us = s->now;
-        rt_replica_give_up(&s->replica[live->source], move->request, s->now);
-        rt_replica_arrive(move->to, move->request, s->now);
+        rt_replica_give_up(&s->replica[live->source], request, s->now);
+        rt_replica_arrive(to, request, s->now);
+        note_end(s, to, before);
+        touch(s, live->source);
+        touch(s, live->target);
     }
-    if (s->next_move == s->moves)
-        s->next_move = s->moves = 0;
 }
 
 /* ---- the clock ---- */
@@ -197,26 +222,41 @@ static void start(struct simulation *s, struct rt_replica *replica)
     if (replica->busy || replica->waiting.count + replica->running.count + replica->ready.count == 0)
         return;
     uint32_t last = replica->moving.last;
-    rt_replica_start(replica, s->now);
+    if (rt_replica_start(replica, s->now))
+        rt_timers_add(&s->ends, replica->end_us, (uint32_t)replica->number);
     begin_moves(s, replica, last != RT_NOBODY ? s->lives.live[last].next : replica->moving.first);
 }
 
-static void start_all(struct simulation *s)
+static int by_number(const void *a, const void *b)
 {
-    size_t waiting = 0;
-    for (size_t r = 0; r < s->replicas; r++) {
-        start(s, &s->replica[r]);
-        waiting += s->replica[r].waiting.count;
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+static void start_touched(struct simulation *s)
+{
+    if (s->touched_count > 1)
+        qsort(s->touched, s->touched_count, sizeof *s->touched, by_number);
+    for (size_t i = 0; i < s->touched_count; i++) {
+        struct rt_replica *replica = &s->replica[s->touched[i]];
+        size_t *waited = &s->waited[s->touched[i]];
+        start(s, replica);
+        s->waiting += replica->waiting.count - *waited;
+        *waited = replica->waiting.count;
+        s->is_touched[s->touched[i]] = false;
     }
-    s->waiting_peak = waiting > s->waiting_peak ? waiting : s->waiting_peak;
+    s->touched_count = 0;
+    s->waiting_peak = s->waiting > s->waiting_peak ? s->waiting : s->waiting_peak;
 }
 
 static void finish(struct simulation *s, struct rt_replica *replica)
 {
     struct rt_request_list left = RT_NO_REQUESTS;
     rt_replica_finish(replica, &left);
+    touch(s, (size_t)replica->number);
     for (uint32_t request; (request = rt_requests_pop(&left, &s->lives)) != RT_NOBODY;) {
         const struct rt_live *live = &s->lives.live[request];
+        s->load[replica->number]--;
         if (live->made == live->output)
             answer(s, request);
         else
@@ -224,28 +264,42 @@ static void finish(struct simulation *s, struct rt_replica *replica)
     }
 }
 
-/* INFINITY: nothing more happens. */
-static double next_event(const struct simulation *s)
+/* The next end of a step; times of those that were cut short since are dropped. */
+static double next_end(struct simulation *s)
 {
-    double next = s->next_move < s->moves ? s->move[s->next_move].end_us : INFINITY;
-    for (size_t r = 0; r < s->replicas; r++)
-        if (s->replica[r].busy)
-            next = fmin(next, s->replica[r].end_us);
-    return may_send(s) ? fmin(next, fmax(s->next.arrival_us, s->now)) : next;
+    for (; s->ends.count > 0; rt_timers_pop(&s->ends)) {
+        const struct rt_replica *replica = &s->replica[s->ends.timer[0].item];
+        if (replica->busy && replica->end_us == s->ends.timer[0].time)
+            return replica->end_us;
+    }
+    return INFINITY;
+}
+
+static void finish_due(struct simulation *s)
+{
+    while (next_end(s) <= s->now)
+        finish(s, &s->replica[rt_timers_pop(&s->ends).item]);
+}
+
+/* INFINITY: nothing more happens. */
+static double next_event(struct simulation *s)
+{
+    bool done = s->answered >= (int64_t)rt_serve_load_requests(s->load_of) && s->load_of->lasting;
+    double next = fmin(rt_timers_next(&s->moves), next_end(s));
+    return done ? INFINITY : fmin(next, next_sending(s));
 }
 
 static void run(struct simulation *s)
 {
     s->has_next = rt_serve_source_next(&s->source, &s->next);
-    s->now = s->first_us = s->began_us = s->next.arrival_us;
+    s->now = next_sending(s);
+    s->first_us = s->began_us = s->now;
     for (double next = s->now; next < INFINITY && s->status == RT_OK; next = next_event(s)) {
         s->now = next;
-        for (size_t r = 0; r < s->replicas; r++)
-            if (s->replica[r].busy && s->replica[r].end_us <= s->now)
-                finish(s, &s->replica[r]);
+        finish_due(s);
         end_moves(s);
         send_due(s);
-        start_all(s);
+        start_touched(s);
     }
 }
 
@@ -340,7 +394,14 @@ static void init(struct simulation *s)
     s->replicas = s->first + (apart ? (size_t)system->decode.replicas : 0);
     s->lives = (struct rt_lives){.empty = RT_NOBODY};
     s->replica = rt_calloc(s->replicas, sizeof *s->replica);
-    rt_serve_source_open(&s->source, s->load);
+    s->load = rt_calloc(s->replicas, sizeof *s->load);
+    s->waited = rt_calloc(s->replicas, sizeof *s->waited);
+    s->touched = rt_calloc(s->replicas, sizeof *s->touched);
+    s->is_touched = rt_calloc(s->replicas, sizeof *s->is_touched);
+    s->now = -INFINITY;
+    rt_serve_source_open(&s->source, s->load_of);
+    for (int64_t u = 0; s->load_of->arrivals == RT_CLOSED_LOOP && u < s->load_of->concurrency; u++)
+        rt_timers_add(&s->users, rt_serve_source_begin_us(&s->source), 0);
     for (size_t r = 0; r < s->replicas; r++) {
         const struct rt_serve_group *group = r < s->first ? &system->serve : &system->decode;
         rt_replica_init(&s->replica[r], group, (int)r, &s->lives, &s->counts, s->options);
@@ -353,7 +414,13 @@ static void release(struct simulation *s)
     for (size_t r = 0; r < s->replicas; r++)
         rt_replica_release(&s->replica[r]);
     free(s->replica);
-    free(s->move);
+    free(s->load);
+    free(s->waited);
+    free(s->touched);
+    free(s->is_touched);
+    rt_timers_release(&s->ends);
+    rt_timers_release(&s->users);
+    rt_timers_release(&s->moves);
     rt_lives_release(&s->lives);
     rt_tally_release(&s->counts.itl_us);
     rt_tally_release(&s->ttft_us);
@@ -362,11 +429,31 @@ static void release(struct simulation *s)
     rt_tally_release(&s->queue_us);
 }
 
+/* About the time of an answer: the prompts of a server's users, and as many steps as an answer has tokens. */
+void rt_serve_load_last(struct rt_serve_load *load, const struct rt_serve_system *system)
+{
+    bool apart = system->decode.replicas > 0;
+    const struct rt_serve_group *prefills = &system->serve, *decodes = apart ? &system->decode : prefills;
+    double input = (double)(load->input.least + load->input.most) / 2,
+           output = (double)(load->output.least + load->output.most) / 2;
+    int64_t users = (load->concurrency + decodes->replicas - 1) / decodes->replicas;
+    const struct rt_serve_chunk chunk = {.tokens = (int64_t)ceil(input)};
+    const struct rt_serve_batch prompt = {.chunks = &chunk, .chunk_count = 1},
+                                step = {.decodes = users,
+                                        .padded = users,
+                                        .context = (double)users * (input + output / 2)};
+    load->ramp_us = (double)load->concurrency / (double)prefills->replicas *
+                        prefills->costs.step_us(prefills->costs.context, &prompt) +
+                    output * decodes->costs.step_us(decodes->costs.context, &step);
+    load->lasting = true;
+    load->warm_up = load->concurrency;
+}
+
 int rt_serve_simulate(const struct rt_serve_load *load, const struct rt_serve_system *system,
                       const struct rt_serve_options *options, struct rt_serve_result *out)
 {
     static const struct rt_serve_options plain;
-    struct simulation s = {.load = load, .system = system, .options = options != NULL ? options : &plain};
+    struct simulation s = {.load_of = load, .system = system, .options = options != NULL ? options : &plain};
     int status = rt_serve_load_check(load);
     if (status == RT_OK)
         status = check_group(&system->serve);

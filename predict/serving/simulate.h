@@ -61,6 +61,15 @@ struct rt_serve_result {
     double transfers_us;                   /* of links */
 };
 
+/* Mean time that users take between an answer and their next request, where nobody says another: about a step,
+ * so that requests do not come at the very end of one. A choice, not a measurement. */
+#define RT_SERVE_THINK_US 20e3
+
+/* Makes a closed loop last: its users begin within the time of an answer and go on until all requests are
+ * answered, of which the first of every user do not count. What `serve` and plans simulate where nobody asks
+ * for the start of a benchmark, when all come at once. `load` has its users and lengths. */
+void rt_serve_load_last(struct rt_serve_load *load, const struct rt_serve_system *system);
+
 /* RT_EUSAGE with a sentence where the load or a group is none, or where a request does not fit into the cache
  * of a replica. */
 int rt_serve_simulate(const struct rt_serve_load *load, const struct rt_serve_system *system,

@@ -97,8 +97,7 @@ count = 0
 for r in csv.DictReader(open("uneven.csv")):
     servers, gpus = int(r["servers"]), int(r["gpus"])
     users = int(r["users"]) // servers
-    ramp = users * servers * 64 / (float(r["most_gpu_tokens_per_s"]) * gpus)  # users come over the time of an answer
-    load = ["-c", users, "--ramp", f"{ramp!r}s", "--warm-up", users, "--requests", users + max(3 * users, 48)]
+    load = ["-c", users]
     cut = ["--tp", r["tp"], "--pp", r["pp"], "--dtype", "bf16", "--kv-cache", "bf16"]
     serve = [sys.argv[1], "serve", "--model", "small.json", "--gpu", "L4", "--isl", "512", "--osl", "64", "--json", *map(str, load), *cut]
     said = {l["latency"]: l for l in json.loads(subprocess.run(serve, check=True, capture_output=True).stdout)["latencies"]}

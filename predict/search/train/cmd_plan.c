@@ -97,7 +97,7 @@ static const struct rt_option options[] = {
      "the "
      "GPU's link)"},
     {"requests", 0, "N", RT_INTEGER(struct arguments, serving.requests, 1, 1000000),
-     "Simulated requests for each user, or with --rate in all (default: 3 and 400)"},
+     "Simulated requests for each user, or with --rate in all (default: 9 and 1000)"},
     {"seed", 0, "N", RT_INTEGER(struct arguments, serving.seed, 0, INT64_MAX), "Seed of the simulations"},
     RT_HEADING("Training:"),
     {"train", 0, NULL, RT_FLAG(struct arguments, train), "Plan training instead of serving"},

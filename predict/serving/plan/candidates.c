@@ -57,6 +57,7 @@ static double least_tpot_us(const struct rt_serving_plan *plan, const struct rt_
                 rt_serving_engine_least_users(request, engine, rates, request->rate / c->engines);
         rate = request->rate;
     }
+    wait_us += c->users > 0 ? RT_SERVE_THINK_US : 0;
     double us = (1e6 * users / rate - wait_us) / (double)(request->osl - 1);
     return fmax(us, engine->token_us);
 }
@@ -193,8 +194,8 @@ int rt_serving_list_candidates(struct rt_serving_plan *plan)
 
 /* --- simulation --- */
 
-/* Requests for each user (or server) that are counted, and that come before them. */
-enum { COUNTED = 3, BEFORE = 1, LEAST_COUNTED = 48, COMING = 400 };
+/* Requests that come at a rate, where nobody says how many. */
+enum { COMING = 1000 };
 
 static struct rt_serve_group group_of(const struct rt_serving_plan *plan, uint32_t e, int64_t replicas)
 {
@@ -215,29 +216,24 @@ static double move_us(const void *context, int64_t tokens)
                                 move->plan->request->move_gbs);
 }
 
+/* The load of `rooftile serve`. */
 static struct rt_serve_load load_of(const struct rt_serving_plan *plan, const struct rt_serving_candidate *c,
-                                    int64_t servers)
+                                    const struct rt_serve_system *system, int64_t servers)
 {
     const struct rt_serving_request *request = plan->request;
-    int64_t users = (int64_t)c->users * servers, each = request->requests > 0 ? request->requests : COUNTED;
-    struct rt_serve_load load = {.arrivals = RT_CLOSED_LOOP,
+    int64_t users = (int64_t)c->users * servers;
+    struct rt_serve_load load = {.arrivals = users > 0 ? RT_CLOSED_LOOP : RT_POISSON,
                                  .concurrency = users,
+                                 .rate = request->rate,
                                  .input = {request->isl, request->isl},
                                  .output = {request->osl, request->osl},
-                                 .warm_up = BEFORE * users,
-                                 .requests = (BEFORE + each) * users,
-                                 .ramp_us = 1e6 * (double)users / most_requests(plan, c) * c->engines /
-                                            (double)servers,
+                                 .think_us = RT_SERVE_THINK_US,
+                                 .requests = request->requests > 0 ? (1 + request->requests) * users : 0,
                                  .seed = request->seed};
-    if (each * users < LEAST_COUNTED && request->requests == 0)
-        load.requests = BEFORE * users + LEAST_COUNTED;
     if (users > 0)
-        return load;
-    load.arrivals = RT_POISSON;
-    load.rate = request->rate;
-    load.ramp_us = 0;
-    load.requests = request->requests > 0 ? request->requests : COMING;
-    load.warm_up = load.requests / 10;
+        rt_serve_load_last(&load, system);
+    else
+        load.requests = request->requests > 0 ? request->requests : COMING;
     return load;
 }
 
@@ -258,19 +254,16 @@ static double interval_of(const struct rt_serving_plan *plan, const struct rt_se
     return rt_step_cost_ln_half_width(plan->engine[c->engine].deployment.cost, &batch);
 }
 
-/* In the long run. Users who come back at once: Little's law over the median answer, since the last ones of a
- * simulation have the servers to themselves. A rate: as many as come, where they do not pile up: then the
- * last is answered not long after it came. */
+/* Of users who ask again those that were answered; a rate: as many as come, where they do not pile up: then
+ * the last is answered not long after it came. */
 static double requests_per_s(const struct rt_serving_plan *plan, const struct rt_serve_load *load,
                              const struct rt_serving_candidate *c, const struct rt_serve_result *result)
 {
-    double coming_us = 1e6 * (double)(load->requests - load->warm_up) / plan->request->rate;
+    double coming_us = 1e6 * (double)load->requests / plan->request->rate;
     double alone_us = plan->engine[c->prefill].prompt_us +
                       (double)plan->request->osl * fmax(result->tpot_us.p99, result->tpot_us.p50);
-    if (c->users > 0)
-        return 1e6 * (double)load->concurrency / (result->e2e_us.p50 - plan->request->server->request_us);
-    return result->duration_us <= 1.15 * coming_us + 2 * alone_us ? plan->request->rate
-                                                                  : result->requests_per_s;
+    bool keeps_up = c->users == 0 && result->duration_us <= 1.15 * coming_us + 2 * alone_us;
+    return keeps_up ? plan->request->rate : result->requests_per_s;
 }
 
 int rt_serving_simulate(const struct rt_serving_plan *plan, size_t candidate, double *numbers)
@@ -282,7 +275,6 @@ int rt_serving_simulate(const struct rt_serving_plan *plan, size_t candidate, do
     /* Servers that have users of their own go alike: one of them stands for all. */
     int64_t servers = alone && !comes ? 1 : c->engines;
     double times = (double)c->engines / (double)servers;
-    struct rt_serve_load load = load_of(plan, c, servers);
     struct rt_serve_system system = {.serve = group_of(plan, c->prefill, alone ? servers : c->prefills),
                                      .router = RT_LEAST_LOADED};
     const struct rt_serve_options options = {.ttft_target_us = request->ttft_us,
@@ -294,6 +286,7 @@ int rt_serving_simulate(const struct rt_serving_plan *plan, size_t candidate, do
         system.transfer_context = &move;
         system.transfer_overlap = true;
     }
+    struct rt_serve_load load = load_of(plan, c, &system, servers);
     int status = rt_serve_simulate(&load, &system, &options, &result);
     if (status != RT_OK)
         return status;

@@ -80,19 +80,12 @@ int64_t rt_serving_engine_padded(const struct rt_serving_engine *engine, int64_t
     return groups * rt_scheduler_padded(&engine->deployment.group.scheduler, (decodes + groups - 1) / groups);
 }
 
-/* Tokens of prompts in a step of all attention groups. */
-static int64_t budget_of(const struct rt_serving_engine *engine)
+/* Tokens of prompts in a step of all attention groups; a prompt that is not cut goes as a whole. */
+static int64_t budget_of(const struct rt_serving_request *request, const struct rt_serving_engine *engine)
 {
-    return engine->deployment.group.scheduler.budget *
-           (engine->deployment.group.scheduler.budget_shared ? 1 : engine->cut.attention);
-}
-
-/* Who serves prompts that are not cut gives steps room for one beside all that decode (max_num_tokens). */
-static void make_room(const struct rt_serving_request *request, struct rt_scheduler *scheduler)
-{
-    int64_t least = request->isl + request->level[request->level_count - 1];
-    if (!scheduler->chunked && scheduler->budget < least)
-        scheduler->budget = least;
+    const struct rt_scheduler *scheduler = &engine->deployment.group.scheduler;
+    int64_t budget = scheduler->budget * (scheduler->budget_shared ? 1 : engine->cut.attention);
+    return scheduler->chunked || budget > request->isl ? budget : request->isl;
 }
 
 /* Tokens of prompts as chunks: whole prompts, then a beginning of one. */
@@ -222,7 +215,7 @@ static double most_prompts(const struct rt_serving_request *request, const struc
 
 static void fill_bounds(const struct rt_serving_request *request, struct rt_serving_engine *engine)
 {
-    int64_t budget = budget_of(engine), most = rt_serving_engine_most_users(request, engine);
+    int64_t budget = budget_of(request, engine), most = rt_serving_engine_most_users(request, engine);
     engine->prompt_us = (1 - RT_SERVING_SLACK) * prompt_us(request, engine);
     engine->token_us =
         (1 - RT_SERVING_SLACK) * step_us(request, engine, 1, (double)(request->isl + request->osl / 2), 0);
@@ -281,7 +274,6 @@ static int fill_deployment(const struct rt_serving_request *request, const struc
     };
     options.cost.parallel.fabric = request->fabric;
     options.cost.parallel.link_gbs = request->link_gbs;
-    make_room(request, &options.scheduler);
     int status = settle(request, device, &engine->cut, quant, &options.cost.graph);
     if (status == RT_OK)
         status = rt_deployment_init(&options, &engine->deployment);
