@@ -37,10 +37,10 @@ assert 0.85 < wait / (served / 3) < 1.05, (wait, served)
 END
 then ok one_waits; else not_ok one_waits; fi
 
-# One host for all commands: a run's forecast is what serve says of its server and load.
+# One host for all commands: a run's forecast is what serve says of its server and the load of a benchmark, whose users come at once.
 "$ROOFTILE" evaluate -p roofline --serving runs.csv --json >runs.json
 for server in vllm vllm-2025; do
-    "$ROOFTILE" serve -p roofline --gpu H100 -m llama-3.1-8b --dtype bf16 --isl 512 --osl 64 -c 4 --server $server --json >$server.json
+    "$ROOFTILE" serve -p roofline --gpu H100 -m llama-3.1-8b --dtype bf16 --isl 512 --osl 64 -c 4 --ramp 0s --think 0s --server $server --json >$server.json
     if python3 - $server.json <<'END'
 import json, sys
 run, served = json.load(open("runs.json"))["runs"][0], json.load(open(sys.argv[1]))
