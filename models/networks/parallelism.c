@@ -22,12 +22,13 @@ struct rt_group_places rt_parallelism_group(const struct rt_parallelism *paralle
     const struct rt_group_places places[RT_GROUPS] = {
         [RT_GROUP_TENSOR] = {tensor, 1},
         [RT_GROUP_CONTEXT] = {context * sequence, tensor},
-        [RT_GROUP_EXPERT] = {expert, tensor},
+        [RT_GROUP_EXPERT] = {expert,
+                             1}, /* whole experts, whatever tp cuts: neighbours, as Megatron's ranks */
         [RT_GROUP_DATA] = {data, outer},
         [RT_GROUP_PIPELINE] = {at_least_one(p->pipeline), outer * data},
         [RT_GROUP_SHARD] = {shard, outer},
         [RT_GROUP_COPIES] = {quotient(data, shard), outer * shard},
-        [RT_GROUP_EXPERT_DATA] = {quotient(data, expert), outer * expert},
+        [RT_GROUP_EXPERT_DATA] = {quotient(tensor * data, expert), expert},
     };
     return places[group];
 }

@@ -42,12 +42,12 @@ extern const char *const rt_shard_kinds[RT_SHARD_COUNT]; /* "none", "optimizer",
 enum rt_gpu_group {
     RT_GROUP_TENSOR,
     RT_GROUP_CONTEXT, /* context, and ulysses x ring */
-    RT_GROUP_EXPERT,  /* of training, within data x context */
+    RT_GROUP_EXPERT,  /* of training, within tensor x context x data */
     RT_GROUP_DATA,    /* all that hold the same weights: data x context */
     RT_GROUP_PIPELINE,
     RT_GROUP_SHARD,  /* of RT_GROUP_DATA its inner part, which shares out what `shard` says: `shard_gpus` */
     RT_GROUP_COPIES, /* of RT_GROUP_DATA its outer part: those that hold the same share */
-    RT_GROUP_EXPERT_DATA, /* all that hold the same experts: data x context / expert */
+    RT_GROUP_EXPERT_DATA, /* all that hold the same experts: tensor x context x data / expert */
     RT_GROUPS
 };
 

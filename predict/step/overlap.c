@@ -56,9 +56,19 @@ int64_t rt_shard_gpus(const struct rt_parallelism *parallel)
     return rt_parallelism_group(parallel, RT_GROUP_SHARD).gpus;
 }
 
+static bool is_shared_out(const struct rt_parallelism *parallel, const struct rt_node *node)
+{
+    return node->role == RT_NODE_EXPERTS && parallel->expert > 1;
+}
+
 enum rt_gpu_group rt_gradient_group(const struct rt_parallelism *parallel, const struct rt_node *node)
 {
-    return node->role == RT_NODE_EXPERTS && parallel->expert > 1 ? RT_GROUP_EXPERT_DATA : RT_GROUP_DATA;
+    return is_shared_out(parallel, node) ? RT_GROUP_EXPERT_DATA : RT_GROUP_DATA;
+}
+
+enum rt_gpu_group rt_weights_group(const struct rt_parallelism *parallel, const struct rt_node *node)
+{
+    return is_shared_out(parallel, node) ? RT_GROUP_EXPERT_DATA : RT_GROUP_SHARD;
 }
 
 double rt_bucket_bytes(const struct rt_forecast *forecast)

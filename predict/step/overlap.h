@@ -26,9 +26,11 @@ const struct rt_overlap *rt_overlap_of(const struct rt_graph *graph);
 /* Share of a GPU's multiprocessors that a collective holds, 0..1. */
 double rt_overlap_share(const struct rt_device *device);
 
-/* GPUs that share out what {shard} says, and the group that sums the gradients of a node. */
+/* GPUs that share out what {shard} says, and the groups that sum the gradients of a node and gather its
+ * weights. */
 int64_t rt_shard_gpus(const struct rt_parallelism *parallel);
 enum rt_gpu_group rt_gradient_group(const struct rt_parallelism *parallel, const struct rt_node *node);
+enum rt_gpu_group rt_weights_group(const struct rt_parallelism *parallel, const struct rt_node *node);
 
 /* Bytes of gradients that are summed at once. */
 double rt_bucket_bytes(const struct rt_forecast *forecast);

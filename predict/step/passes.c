@@ -202,20 +202,25 @@ static void list_weights(struct run *run, size_t block)
 {
     const struct rt_graph *graph = run->forecast->graph;
     struct unit *unit = &run->unit;
-    double parameters = 0, trained = 0;
+    double gathered[RT_GROUPS] = {0}, trained = 0;
     unit->weights_bytes = unit->gather_us = unit->sum_bytes = unit->sum_us = 0;
     if (run->gathering == GATHERS_NONE)
         return;
     for (uint32_t n = graph->blocks[block].node;
          n < graph->blocks[block].node + graph->blocks[block].node_count; n++) {
-        parameters += graph->nodes[n].parameters;
-        trained += rt_node_trained(&graph->nodes[n]);
+        const struct rt_node *node = &graph->nodes[n];
+        bool stepped = run->gathering == GATHERS_AHEAD; /* else all: frozen ones are shared out, too */
+        gathered[rt_weights_group(&run->forecast->options.parallel, node)] +=
+            rt_dtypes[rt_graph_weight_dtype(graph)].bytes *
+            (stepped ? rt_node_trained(node) : node->parameters);
+        trained += rt_node_trained(node);
     }
-    if (parameters == 0)
-        return;
-    unit->weights_bytes = rt_dtypes[rt_graph_weight_dtype(graph)].bytes * parameters;
-    unit->gather_us =
-        rt_collective_us(run->collectives, RT_OP_ALL_GATHER, RT_GROUP_SHARD, unit->weights_bytes);
+    for (int group = 0; group < RT_GROUPS; group++)
+        if (gathered[group] > 0 && run->collectives->groups[group].gpus > 1) {
+            unit->weights_bytes += gathered[group];
+            unit->gather_us += rt_collective_us(run->collectives, RT_OP_ALL_GATHER, (enum rt_gpu_group)group,
+                                                gathered[group]);
+        }
     unit->sum_bytes = gradient_bytes(run) * trained;
     unit->sum_us = run->gathering == GATHERS_EACH
                        ? rt_gradient_sum_us(run->collectives, RT_GROUP_DATA, true, unit->sum_bytes)
@@ -388,7 +393,9 @@ static void add_gradient(struct run *run, const struct rt_node *node, double rea
 {
     const struct rt_graph *graph = run->forecast->graph;
     struct rt_gradients *gradients = &run->piece->gradients;
-    gradients->weights_bytes += rt_dtypes[rt_graph_weight_dtype(graph)].bytes * node->parameters;
+    gradients
+        ->weights_bytes[rt_weights_group(&run->forecast->options.parallel, node) == RT_GROUP_EXPERT_DATA] +=
+        rt_dtypes[rt_graph_weight_dtype(graph)].bytes * node->parameters;
     RT_GROW(gradients->gradient, gradients->count, 1, gradients->capacity);
     gradients->gradient[gradients->count++] =
         (struct rt_gradient){ready_us, gradient_bytes(run) * rt_node_trained(node),
@@ -442,7 +449,8 @@ static bool runs_ahead(const struct run *run)
 static void forget_round(struct rt_piece *piece)
 {
     piece->gradients.count = 0;
-    piece->gradients.weights_bytes = piece->layers = piece->optimizer_us = 0;
+    piece->gradients.weights_bytes[0] = piece->gradients.weights_bytes[1] = 0;
+    piece->layers = piece->optimizer_us = 0;
     for (int group = 0; group < RT_GROUPS; group++)
         piece->link_us[group] = 0;
 }

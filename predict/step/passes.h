@@ -48,7 +48,8 @@ double rt_input_us(const struct rt_forecast *forecast);
 struct rt_gradients {
     struct rt_gradient *gradient; /* (capacity); ready: since the pass began */
     size_t count, capacity;
-    double weights_bytes; /* of the weights themselves */
+    double
+        weights_bytes[2]; /* of the weights themselves: that all GPUs have, of experts that they share out */
 };
 
 /* What a piece of the layers takes for a micro batch, us; both passes where nothing else is said. */

@@ -1,5 +1,6 @@
 /* Stages, gradient sums and the step. See step.h. */
 #include "predict/step/step.h"
+#include "base/array.h"
 #include "base/status.h"
 #include "models/networks/sequences.h"
 #include "predict/step/overlap.h"
@@ -285,12 +286,17 @@ static double optimizer_wait(const struct sum *sum, int64_t stage, double late)
     return fmax(0, piece->late_us + dispatch - late);
 }
 
-static double weights_bytes(const struct sum *sum, int64_t stage)
+static double weights_bytes(const struct sum *sum, int64_t stage, enum rt_gpu_group group)
 {
     double bytes = 0;
     for (int64_t c = 0; c < sum->pipeline.chunks; c++)
-        bytes += piece_of(sum, c, stage)->gradients.weights_bytes;
+        bytes += piece_of(sum, c, stage)->gradients.weights_bytes[group == RT_GROUP_EXPERT_DATA];
     return bytes;
+}
+
+static double all_weights_bytes(const struct sum *sum, int64_t stage)
+{
+    return weights_bytes(sum, stage, RT_GROUP_SHARD) + weights_bytes(sum, stage, RT_GROUP_EXPERT_DATA);
 }
 
 /* Sharded, each GPU steps its part of the weights; where each holds all of them, the others' are gathered:
@@ -300,10 +306,14 @@ static double gather_us(const struct sum *sum, int64_t stage)
     const struct rt_parallelism *parallel = &sum->forecast->options.parallel;
     bool gathers = parallel->shard == RT_SHARD_OPTIMIZER || parallel->shard == RT_SHARD_GRADIENTS;
     bool late = parallel->no_overlap || rt_overlap_of(sum->forecast->graph)->gathers_late;
-    double bytes = weights_bytes(sum, stage);
-    if (!gathers || !late || rt_shard_gpus(parallel) == 1 || bytes == 0)
-        return 0;
-    return rt_collective_us(sum->collectives, RT_OP_ALL_GATHER, RT_GROUP_SHARD, bytes);
+    static const enum rt_gpu_group groups[] = {RT_GROUP_SHARD, RT_GROUP_EXPERT_DATA};
+    double us = 0;
+    for (size_t i = 0; i < RT_COUNT(groups); i++) {
+        double bytes = gathers && late ? weights_bytes(sum, stage, groups[i]) : 0;
+        if (bytes > 0 && rt_parallelism_group(parallel, groups[i]).gpus > 1)
+            us += rt_collective_us(sum->collectives, RT_OP_ALL_GATHER, groups[i], bytes);
+    }
+    return us;
 }
 
 /* Behind the passes: gradients are summed, weights are stepped and gathered. */
@@ -312,13 +322,13 @@ static void end_stages(struct sum *sum)
     double all_us = 0, all_bytes = 0;
     sum->forecast->optimizer_part = 0;
     for (int64_t s = 0; s < sum->pipeline.stages; s++) {
-        all_bytes += weights_bytes(sum, s);
+        all_bytes += all_weights_bytes(sum, s);
         for (int64_t c = 0; c < sum->pipeline.chunks; c++)
             all_us += piece_of(sum, c, s)->optimizer_us;
     }
     for (int64_t s = 0; s < sum->pipeline.stages; s++) {
         double late = fmax(0, summed_us(sum, s) - sum->passes_us), gather = gather_us(sum, s);
-        double share = all_bytes > 0 ? weights_bytes(sum, s) / all_bytes : 1;
+        double share = all_bytes > 0 ? all_weights_bytes(sum, s) / all_bytes : 1;
         sum->late_us = fmax(sum->late_us, late);
         sum->gather_us = fmax(sum->gather_us, gather);
         sum->forecast->optimizer_part = fmax(sum->forecast->optimizer_part, share);

@@ -19,11 +19,11 @@ static void test_groups_of_megatron(void)
     CU_ASSERT_EQUAL(rt_parallelism_gpus(&parallel), 1024);
     near(&parallel, RT_GROUP_TENSOR, 4, 4);
     near(&parallel, RT_GROUP_CONTEXT, 4, 2);
-    near(&parallel, RT_GROUP_EXPERT, 16, 2);
+    near(&parallel, RT_GROUP_EXPERT, 16, 8);
     near(&parallel, RT_GROUP_DATA, 32, 2);
     near(&parallel, RT_GROUP_SHARD, 4, 2);
     near(&parallel, RT_GROUP_COPIES, 8, 1);
-    near(&parallel, RT_GROUP_EXPERT_DATA, 2, 1);
+    near(&parallel, RT_GROUP_EXPERT_DATA, 8, 1);
     near(&parallel, RT_GROUP_PIPELINE, 8, 1);
 }
 
