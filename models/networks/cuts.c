@@ -79,19 +79,27 @@ static int check_context(const struct rt_parallelism *parallel, const struct rt_
     return status;
 }
 
+/* Pieces have a layer each, or are those of embedding and head, which count as layers where all then have as
+ * many (rt_piece_repeats). */
 static int check_chunks(const struct rt_parallelism *parallel, const struct rt_model *model)
 {
+    int64_t pieces = parallel->chunks * parallel->pipeline, layers = model->layers;
     if (parallel->chunks <= 1)
         return RT_OK;
     if (parallel->pipeline == 1)
         return rt_fail(RT_EUSAGE, "{vp} interleaves the stages of a pipeline: give {pp} 2 or more");
-    if (parallel->chunks * parallel->pipeline > model->layers)
-        return rt_fail(RT_EUSAGE,
-                       "{vp} %" PRId64 " x {pp} %" PRId64 ": %s has %" PRId64 " layers; give {vp} %" PRId64
-                       " or less",
-                       parallel->chunks, parallel->pipeline, model->name, model->layers,
-                       model->layers / parallel->pipeline);
-    return RT_OK;
+    if (pieces <= layers || pieces == layers + 2)
+        return RT_OK;
+    struct rt_text list = {0};
+    for (int64_t v = 2; v * parallel->pipeline <= layers + 2; v++)
+        if (layers % (v * parallel->pipeline) == 0 || (layers + 2) % (v * parallel->pipeline) == 0)
+            rt_text_item(&list, ", ", "%" PRId64, v);
+    int status = rt_fail(RT_EUSAGE,
+                         "{vp} %" PRId64 " x {pp} %" PRId64 ": %s has %" PRId64 " layers; leave {vp} away%s%s",
+                         parallel->chunks, parallel->pipeline, model->name, layers,
+                         list.length > 0 ? ", or give one of " : "", list.length > 0 ? list.text : "");
+    rt_text_release(&list);
+    return status;
 }
 
 /* Groups of experts lie within the GPUs that have copies of a layer or cuts of it: tp x cp x dp. */

@@ -98,7 +98,7 @@ static void list_chunks(const struct cutting *c, struct values *out)
 {
     int64_t layers = model_of(c)->layers, stages = c->value[RT_AXIS_PP];
     add_value(out, 1);
-    for (int64_t v = 2; c->plan->trainer->interleaved && stages > 1 && v * stages <= layers; v++)
+    for (int64_t v = 2; c->plan->trainer->interleaved && stages > 1 && v * stages <= layers + 2; v++)
         if (layers % (v * stages) == 0 || (layers + 2) % (v * stages) == 0)
             add_value(out, v);
 }

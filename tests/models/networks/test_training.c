@@ -319,7 +319,7 @@ static void test_refused(void)
         {"bert-base", {{"cp", "2"}}, "is for decoders"},
         {"t5-base", {{"tp", "2"}, {"sp", "true"}}, "one stack of layers"},
         {"llama-3-8b", {{"vp", "2"}}, "give pp 2 or more"},
-        {"llama-3-8b", {{"vp", "16"}, {"pp", "4"}}, "give vp 8 or less"},
+        {"llama-3-8b", {{"vp", "16"}, {"pp", "4"}}, "give one of 2, 4, 8"},
         {"llama-3-8b", {{"ep", "2"}, {"dp", "2"}}, "has no experts"},
         {"deepseek-v3", {{"ep", "3"}, {"dp", "8"}}, "give one of 1, 2, 4, 8"},
         {"deepseek-v3", {{"ep", "2"}, {"tp", "2"}}, "needs sp"},

@@ -2,6 +2,7 @@
 #include "models/networks/served_configs.h"
 
 #include "models/networks/memory.h"
+#include "models/networks/step.h"
 #include "models/predictors/predictor/predictor.h"
 #include "predict/step/forecast.h"
 #include "predict/step/passes.h"
@@ -95,4 +96,37 @@ static void test_balanced_stages(void)
     }
 }
 
-RT_TESTS(RT_TEST(test_two_stages), RT_TEST(test_balanced_stages))
+/* Megatron's proxy of Llama 3.1 405B has 30 layers on 4 stages of 8 chunks: with embedding and head as layers
+ * each piece has one; 36 pieces are too many. */
+static void test_embedding_and_head_are_pieces(void)
+{
+    struct rt_graph_options options = {.step = RT_STEP_TRAINING,
+                                       .batch = 1,
+                                       .sequence = 128,
+                                       .tensor_parallel = 1,
+                                       .dtype = RT_BF16,
+                                       .runtime = RT_RUNTIME_MEGATRON};
+    struct rt_model_source source;
+    struct rt_step step = RT_STEP_NOT_GIVEN;
+    struct rt_settled_step settled;
+    struct rt_graph graph;
+    RT_ASSERT_OK(rt_model_source_find_as("llama-3.1-405b,num_hidden_layers=30", NULL, &source));
+    RT_ASSERT_OK(rt_graph_build(&source.model, &options, &graph));
+    for (int64_t piece = 0; piece < 32; piece++) {
+        CU_ASSERT_EQUAL(rt_piece_repeats(&graph, 0, piece, 32), piece == 0);
+        CU_ASSERT_EQUAL(rt_piece_repeats(&graph, 1, piece, 32), piece > 0 && piece < 31);
+        CU_ASSERT_EQUAL(rt_piece_repeats(&graph, graph.block_count - 1, piece, 32), piece == 31);
+    }
+    rt_graph_release(&graph);
+    step.mode = RT_STEP_TRAINING;
+    step.parallel.pipeline = 4;
+    step.parallel.chunks = 8;
+    CU_ASSERT_EQUAL(rt_step_settle(&step, &source, NULL, &settled), RT_OK);
+    rt_settled_step_release(&settled);
+    step.parallel.chunks = 9;
+    CU_ASSERT_EQUAL(rt_step_settle(&step, &source, NULL, &settled), RT_EUSAGE);
+    CU_ASSERT_PTR_NOT_NULL(strstr(rt_error(), "2, 4, 8"));
+    rt_settled_step_release(&settled);
+}
+
+RT_TESTS(RT_TEST(test_two_stages), RT_TEST(test_balanced_stages), RT_TEST(test_embedding_and_head_are_pieces))
