@@ -5,5 +5,6 @@
 #define RT_KIB 1024.0
 #define RT_MIB 1048576.0
 #define RT_GIB 1073741824.0
+#define RT_MWH 3.6e9 /* joules */
 
 #endif

@@ -211,6 +211,40 @@ static int check_mode(const struct rt_step *step)
     return RT_OK;
 }
 
+/* What is said of a whole run goes together, or says what is missing. */
+static int check_run(const struct settling *s)
+{
+    const struct rt_step *step = &s->out->step;
+    const struct rt_training_run *run = &step->run;
+    const char *given = run->tokens > 0               ? "tokens"
+                        : run->steps > 0              ? "run_steps"
+                        : run->loader_rate > 0        ? "loader_rate"
+                        : run->checkpoint_gbs > 0     ? "checkpoint_gbs"
+                        : run->checkpoint_minutes > 0 ? "checkpoint_minutes"
+                        : run->node_mtbf_hours > 0    ? "node_mtbf_hours"
+                        : run->restart_minutes > 0    ? "restart_minutes"
+                        : run->gpu_price > 0          ? "gpu_price"
+                                                      : NULL;
+    if (given != NULL && step->mode != RT_STEP_TRAINING)
+        return rt_fail(RT_EUSAGE, "%s is for {mode} training", rt_field_words(given).text);
+    if (run->tokens > 0 && run->steps > 0)
+        return rt_fail(RT_EUSAGE, "{tokens} and {run_steps} both say how long the run is: give one of them");
+    if (run->tokens > 0 && !rt_model_reads_text(s->model))
+        return rt_fail(RT_EUSAGE, "{tokens}: %s reads no text; give {run_steps}", s->model->name);
+    if (run->gpu_price > 0 && !(run->tokens > 0 || run->steps > 0))
+        return rt_fail(RT_EUSAGE, "{gpu_price}: how long is the run? give {tokens} or {run_steps}");
+    if ((run->checkpoint_minutes > 0 || run->node_mtbf_hours > 0) && !(run->checkpoint_gbs > 0))
+        return rt_fail(RT_EUSAGE, "%s: how fast are checkpoints written? give {checkpoint_gbs}",
+                       rt_field_words(given).text);
+    if (run->checkpoint_gbs > 0 && !(run->checkpoint_minutes > 0 || run->node_mtbf_hours > 0))
+        return rt_fail(RT_EUSAGE, "{checkpoint_gbs}: how often? give {checkpoint_minutes}, or "
+                                  "{node_mtbf_hours}, from which the best interval follows");
+    if ((run->node_mtbf_hours > 0) != (run->restart_minutes > 0))
+        return rt_fail(RT_EUSAGE, "{node_mtbf_hours} and {restart_minutes} go together: how often a server "
+                                  "fails, and how long all wait then");
+    return RT_OK;
+}
+
 /* ---- what the step is ---- */
 
 /* Lists say what the step is: lengths prefill, contexts decode, both are one mixed step. */
@@ -566,7 +600,7 @@ int rt_step_settle(const struct rt_step *step, const struct rt_model_source *sou
     if (status != RT_OK)
         return status;
     settle_mode(&s);
-    if ((status = check_mode(&out->step)) == RT_OK)
+    if ((status = check_mode(&out->step)) == RT_OK && (status = check_run(&s)) == RT_OK)
         status = settle_dtype(&s);
     if (status != RT_OK)
         return status;

@@ -46,6 +46,17 @@ enum { RT_MOST_SEQUENCE_GPUS = 256, RT_MOST_PROMPT_IMAGES = 4096 };
 enum rt_layout { RT_LAYOUT_NCHW, RT_LAYOUT_NHWC, RT_LAYOUT_COUNT };
 extern const char *const rt_layouts[RT_LAYOUT_COUNT]; /* "nchw", "nhwc" */
 
+/* The run that a step of training is one of (predict/step/run.h has what it comes to). 0: not given. */
+struct rt_training_run {
+    double tokens, steps;      /* of the whole of it: one of the two */
+    double gpu_price;          /* of an hour of a GPU, in any currency */
+    double loader_rate;        /* sequences or images a second that a server's data loaders give */
+    double checkpoint_gbs;     /* that storage takes from all GPUs together, 10^9 bytes/s */
+    double checkpoint_minutes; /* from one checkpoint to the next; 0: the best */
+    double node_mtbf_hours;    /* mean time between failures of a server */
+    double restart_minutes;    /* from a failure until checkpoints are read again */
+};
+
 struct rt_step {
     int mode;      /* enum rt_step_kind */
     int64_t batch; /* sequences or images of the step, over all GPUs; 0: not given, as of the numbers below */
@@ -71,6 +82,7 @@ struct rt_step {
     int input, result; /* enum rt_transfer */
     bool overlap;
     double power_limit_w; /* of each GPU; NaN: the board's */
+    struct rt_training_run run;
     double level;         /* of the interval, above 0 and below 1; 0: none */
     unsigned wants;       /* enum rt_want, or-ed */
 };
@@ -139,7 +151,15 @@ enum rt_step_field {
     RT_STEP_OVERLAP,
     RT_STEP_POWER_LIMIT,
     RT_STEP_INTERVAL,
-    RT_STEP_FIELDS
+    RT_STEP_TOKENS,
+    RT_STEP_RUN_STEPS,
+    RT_STEP_GPU_PRICE,
+    RT_STEP_LOADER_RATE,
+    RT_STEP_CHECKPOINT_GBS,
+    RT_STEP_CHECKPOINT_MINUTES,
+    RT_STEP_NODE_MTBF_HOURS,
+    RT_STEP_RESTART_MINUTES,
+    RT_STEP_FIELDS /* at most 64: struct rt_settled_step.assumed */
 };
 extern const char *const rt_step_field_names[RT_STEP_FIELDS]; /* "mode", "batch", "seq", "kv_cache" ... */
 

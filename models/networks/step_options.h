@@ -97,6 +97,24 @@
         "cp", 0, "N", RT_INTEGER(type, member.parallel.context, 1, 65536),                                   \
             "training: the tokens of each sequence on N GPUs (context parallel)"                             \
     }
+/* Of the run that the step is one of. */
+#define RT_STEP_RUN_OPTIONS(type, member)                                                                    \
+    {"tokens", 0, "X", RT_NUMBER(type, member.run.tokens, 1, 1e18),                                          \
+     "Tokens of the whole run, 15e12: also its steps, days, GPU hours, money and energy"},                   \
+        {"run-steps", 0, "N", RT_NUMBER(type, member.run.steps, 1, 1e12),                                    \
+         "The same by its steps, also of images"},                                                           \
+        {"loader-rate", 0, "X", RT_NUMBER(type, member.run.loader_rate, 1e-6, 1e9),                          \
+         "Sequences or images a second that a server's data loaders give, beside the step"},                 \
+        {"checkpoint-gbs", 0, "X", RT_NUMBER(type, member.run.checkpoint_gbs, 1e-3, 1e6),                    \
+         "What storage takes of a checkpoint from all GPUs together, 10^9 bytes/s, while they wait"},        \
+        {"checkpoint-minutes", 0, "X", RT_NUMBER(type, member.run.checkpoint_minutes, 1e-3, 1e6),            \
+         "Minutes from one checkpoint to the next (default: what --node-mtbf-hours makes best)"},                    \
+        {"node-mtbf-hours", 0, "X", RT_NUMBER(type, member.run.node_mtbf_hours, 1e-3, 1e9),                  \
+         "Mean time between failures of a server, in hours: a failure ends the step of all"},                \
+    {                                                                                                        \
+        "restart-minutes", 0, "X", RT_NUMBER(type, member.run.restart_minutes, 1e-3, 1e5),                   \
+            "Minutes from a failure until checkpoints are read again"                                                \
+    }
 /* Rows that say what servers are beside each other. */
 #define RT_STEP_CLUSTER_OPTIONS(type, member)                                                                \
     {"nodes", 0, "N", RT_INTEGER(type, member.nodes, 1, 65536),                                              \

@@ -165,6 +165,10 @@ static const struct rt_option options[] = {
      "Sum gradients after the backward pass, not during it"},
     RT_HEADING("Servers:"),
     RT_STEP_CLUSTER_OPTIONS(struct arguments, step),
+    RT_HEADING("Training, the whole run:"),
+    RT_STEP_RUN_OPTIONS(struct arguments, step),
+    {"gpu-price", 0, "MONEY", RT_NUMBER(struct arguments, step.run.gpu_price, 1e-6, 1e6),
+     "What an hour of a GPU costs, in any currency"},
     RT_HEADING("A share of the SMs:"),
     {"sm-share", 0, "LIST", RT_OWN(struct arguments, shares, rt_shares_read),
      "The step's time against its share of the GPU's SMs, in percent, and the smallest share that is as good "

@@ -408,6 +408,17 @@ static void add_epoch(struct rt_report *report, const struct rt_prediction *pred
                        rt_prediction_of_images(prediction) ? "images" : "sequences");
 }
 
+static void add_run(struct rt_report *report, const struct rt_prediction *prediction)
+{
+    struct rt_run_totals totals;
+    if (!rt_graph_trains(&prediction->graph))
+        return;
+    rt_prediction_run(prediction, &totals);
+    char *words = rt_run_words(&prediction->settled.step.run, &totals);
+    rt_report_add_fact(report, "run", rt_run_json(&totals), words[0] != '\0' ? "run" : NULL, "%s", words);
+    free(words);
+}
+
 /* The host by name, and what is copied. */
 static void add_host(struct rt_report *report, const struct rt_prediction *prediction)
 {
@@ -593,6 +604,7 @@ struct rt_report *rt_prediction_report(const struct rt_prediction *prediction, b
     add_use(report, prediction);
     add_parts(report, prediction);
     add_epoch(report, prediction);
+    add_run(report, prediction);
     rt_prediction_add_energy(report, prediction);
     rt_prediction_add_electricity(report, prediction);
     add_host(report, prediction);

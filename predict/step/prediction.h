@@ -8,6 +8,7 @@
 #include "models/networks/step.h"
 #include "predict/step/fit.h"
 #include "predict/step/forecast.h"
+#include "predict/step/run.h"
 
 /* What electricity brings, of a kWh: grams of CO2, money in any currency. 0: not asked for. */
 enum rt_electricity_kind { RT_ELECTRICITY_CARBON, RT_ELECTRICITY_PRICE, RT_ELECTRICITY_KINDS };
@@ -21,6 +22,7 @@ struct rt_prediction {
     int64_t batch, sequence; /* of the whole step, on all devices */
     int64_t image;           /* side of images in pixels; 0: no model of images */
     int64_t dataset_size;    /* sequences or images of an epoch; 0: not asked for */
+    double checkpoint_bytes; /* of training whose checkpoints were asked for */
     struct rt_electricity electricity;
     size_t nodes;  /* that are listed, those that take longest, and what they are of; 0: ten, as they are */
     bool overlong; /* the sequence is beyond the model's positions */
@@ -63,6 +65,9 @@ double rt_prediction_items_per_second(const struct rt_prediction *prediction);
 /* The steps of an epoch of dataset_size, and its time; the last step is as long as the others. */
 int64_t rt_prediction_epoch_steps(const struct rt_prediction *prediction);
 double rt_prediction_epoch_s(const struct rt_prediction *prediction);
+
+/* What the whole run comes to (run.h). */
+void rt_prediction_run(const struct rt_prediction *prediction, struct rt_run_totals *out);
 
 /* Joules of a step, of all GPUs, and of it a token's or an image's; NaN where the GPU's power is unknown. */
 double rt_prediction_joules(const struct rt_prediction *prediction);

@@ -1,6 +1,7 @@
 /* What a prediction is of: a settled step, its graph, its host, and its tokens, images and joules. See
  * prediction.h. */
 #include "base/status.h"
+#include "datasets/cluster.h"
 #include "predict/step/prediction.h"
 #include "models/networks/sequences.h"
 
@@ -34,6 +35,8 @@ int rt_prediction_begin(const struct rt_step *step, const struct rt_model_source
         status = find_host(out);
     if (status == RT_OK)
         status = rt_settled_step_graph(&out->settled, source, &out->graph);
+    if (status == RT_OK && step->run.checkpoint_gbs > 0)
+        status = rt_checkpoint_bytes(step, source, &out->checkpoint_bytes);
     if (status != RT_OK)
         return status;
     take_sizes(out);
@@ -118,6 +121,20 @@ int64_t rt_prediction_epoch_steps(const struct rt_prediction *prediction)
 double rt_prediction_epoch_s(const struct rt_prediction *prediction)
 {
     return (double)rt_prediction_epoch_steps(prediction) * prediction->forecast.total_us / 1e6;
+}
+
+void rt_prediction_run(const struct rt_prediction *prediction, struct rt_run_totals *out)
+{
+    const struct rt_parallelism *parallel = &prediction->settled.step.parallel;
+    struct rt_run_step step = {.time_us = prediction->forecast.total_us,
+                               .joules = rt_prediction_joules(prediction),
+                               .items = (double)prediction->batch,
+                               .tokens = tokens_of(prediction),
+                               .gpus = rt_parallelism_gpus(parallel),
+                               .node_gpus =
+                                   rt_cluster_settled(&parallel->cluster, &prediction->device).node_gpus,
+                               .checkpoint_bytes = prediction->checkpoint_bytes};
+    rt_run_totals(&prediction->settled.step.run, &step, out);
 }
 
 double rt_prediction_joules(const struct rt_prediction *prediction)

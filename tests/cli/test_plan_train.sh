@@ -11,7 +11,7 @@ plan() { "$ROOFTILE" plan --train --model small.json --gpu A100-80,memory_gib=16
 # --- a plan of several numbers of GPUs ---
 succeeds runs plan --trace a.trace --gpus 4,8,16 --tokens 1e10 --price A100-80,memory_gib=16=2 --csv a.csv --report a.html --report a.md
 cp stdout a.txt
-holds title "small.json trained by megatron on 4, 8, 16 of" a.txt
+holds title "small.json trained by megatron on 4, 8 or 16 of" a.txt
 holds trace "traceEvents" a.trace
 holds winners "least energy" a.txt
 holds launch "--tensor-model-parallel-size" a.txt
@@ -52,6 +52,19 @@ assert report["cheapest"]["money"] <= fastest["money"] and report["least_energy"
 assert [s["efficiency_pct"] for s in report["scaling"]][0] == 100
 PY
 if [ -s python.out ]; then not_ok figures "$(tail -n 3 python.out)"; else ok figures; fi
+
+# --- a whole run, with failures: the same days by both commands ---
+run="--tokens 1e10 --checkpoint-gbs 1 --node-mtbf-hours 500 --restart-minutes 10"
+succeeds "run of a plan" plan --gpus 16 $run --json
+python3 -c 'import json; print(json.load(open("stdout"))["fastest"]["run"]["hours"])' >plan.hours
+line=$(python3 -c 'import json; print(json.load(open("stdout"))["fastest"]["predict"].split(" ", 1)[1])')
+succeeds "run of a step" bash -c "\"$ROOFTILE\" $line $run --json"
+python3 -c '
+import json
+run = json.load(open("stdout"))["run"]
+assert abs(run["hours"] / float(open("plan.hours").read()) - 1) < 1e-5 and run["goodput"] < 1 and run["failures"] > 0, run' >python.out 2>&1
+if [ -s python.out ]; then not_ok "same run" "$(tail -n 3 python.out)"; else ok "same run"; fi
+refuses "checkpoints of no rate" 2 "checkpoint-gbs" "$ROOFTILE" plan --train --model small.json --gpu A100-80 --batch 8 --node-mtbf-hours 5
 
 # --- the fastest, as `rooftile predict` is asked for it ---
 line=$(sed -n 's/^ *rooftile predict/predict/p' a.txt)

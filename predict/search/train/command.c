@@ -12,7 +12,7 @@ enum { MOST_DEGREE = 65536, FEWEST_GPUS = 8, MOST_GPUS = 16384 };
 
 void rt_training_arguments_init(struct rt_training_arguments *arguments)
 {
-    *arguments = (struct rt_training_arguments){.step = RT_STEP_NOT_GIVEN, .tokens = NAN};
+    *arguments = (struct rt_training_arguments){.step = RT_STEP_NOT_GIVEN};
     for (int cost = 0; cost < RT_COSTS; cost++)
         arguments->budget[cost] = NAN;
 }
@@ -74,7 +74,7 @@ static int check_budget(const struct rt_training_request *request)
     for (int cost = 0; cost < RT_COSTS; cost++) {
         if (isnan(request->budget[cost]))
             continue;
-        if (isnan(request->tokens))
+        if (!(request->step.run.tokens > 0 || request->step.run.steps > 0))
             return rt_fail(RT_EUSAGE, "%s is for a whole run: say how long it is, --tokens 15e12",
                            options[cost]);
         for (size_t g = 0; cost == RT_COST_MONEY && g < request->gpu_count; g++)
@@ -129,7 +129,6 @@ static int set_request(const struct rt_plan_arguments *shared, const struct rt_t
 {
     *request = (struct rt_training_request){.source = source,
                                             .step = arguments->step,
-                                            .tokens = arguments->tokens,
                                             .exhaustive = shared->exhaustive,
                                             .fallback = shared->fallback,
                                             .quiet = shared->quiet};

@@ -7,7 +7,6 @@
 
 struct rt_training_arguments {
     struct rt_step step; /* of all candidates: batch, sequence, dtype, runtime, host ... */
-    double tokens;
     double budget[RT_COSTS];
     struct rt_numbers degree[RT_AXES]; /* of those axes that are numbers */
     struct rt_names shards, recomputes;

@@ -19,21 +19,38 @@ void rt_training_plan_release(struct rt_training_plan *plan)
     *plan = (struct rt_training_plan){.request = NULL};
 }
 
-double rt_training_cost(const struct rt_training_plan *plan, uint32_t candidate, enum rt_training_cost cost)
+static void totals_of(const struct rt_training_plan *plan, uint32_t candidate,
+                      const struct rt_training_run *asked, struct rt_run_totals *out)
 {
-    const struct rt_training_request *request = plan->request;
     const struct rt_training_candidate *c = &plan->candidate[candidate];
     const struct rt_training_cell *cell = &plan->cell[c->cell];
-    double steps = request->tokens / ((double)cell->batch * (double)request->step.sequence);
-    double hours = steps * c->time_us / 3.6e9;
-    switch (cost) {
-    case RT_COST_HOURS:
-        return hours;
-    case RT_COST_MONEY:
-        return hours * (double)cell->gpus * request->gpu[cell->gpu].price;
-    default:
-        return steps * c->joules;
-    }
+    struct rt_training_run run = *asked;
+    struct rt_run_step step = {.time_us = c->time_us,
+                               .joules = c->joules,
+                               .items = (double)cell->batch,
+                               .tokens = (double)cell->batch * (double)plan->request->step.sequence,
+                               .gpus = cell->gpus,
+                               .node_gpus = rt_training_node_gpus(plan, cell),
+                               .checkpoint_bytes = plan->checkpoint_bytes};
+    run.gpu_price = plan->request->gpu[cell->gpu].price;
+    rt_run_totals(&run, &step, out);
+}
+
+void rt_training_totals(const struct rt_training_plan *plan, uint32_t candidate, struct rt_run_totals *out)
+{
+    totals_of(plan, candidate, &plan->request->step.run, out);
+}
+
+static double cost_of(const struct rt_run_totals *totals, enum rt_training_cost cost)
+{
+    return cost == RT_COST_HOURS ? totals->hours : cost == RT_COST_MONEY ? totals->money : totals->joules;
+}
+
+double rt_training_cost(const struct rt_training_plan *plan, uint32_t candidate, enum rt_training_cost cost)
+{
+    struct rt_run_totals totals;
+    rt_training_totals(plan, candidate, &totals);
+    return cost_of(&totals, cost);
 }
 
 bool rt_training_in_budget(const struct rt_training_plan *plan, uint32_t candidate)
@@ -47,13 +64,15 @@ bool rt_training_in_budget(const struct rt_training_plan *plan, uint32_t candida
 
 /* --- the best --- */
 
-/* The same for any number of tokens: of all cells' batches, for each token. */
+/* Of all cells' batches, for each sequence of one step: the same whatever the run's length. */
 static double worth(const struct rt_training_plan *plan, uint32_t candidate, enum rt_training_cost cost)
 {
-    const struct rt_training_candidate *c = &plan->candidate[candidate];
-    const struct rt_training_cell *cell = &plan->cell[c->cell];
-    double each = (cost == RT_COST_JOULES ? c->joules : c->time_us) / (double)cell->batch;
-    return cost == RT_COST_MONEY ? each * (double)cell->gpus * plan->request->gpu[cell->gpu].price : each;
+    struct rt_training_run one = plan->request->step.run;
+    struct rt_run_totals totals;
+    one.tokens = 0;
+    one.steps = 1;
+    totals_of(plan, candidate, &one, &totals);
+    return cost_of(&totals, cost) / (double)plan->cell[plan->candidate[candidate].cell].batch;
 }
 
 static void take_better(const struct rt_training_plan *plan, uint32_t candidate, enum rt_training_cost cost,

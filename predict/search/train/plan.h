@@ -66,13 +66,12 @@ enum rt_training_cost { RT_COST_HOURS, RT_COST_MONEY, RT_COST_JOULES, RT_COSTS }
 struct rt_training_request {
     const struct rt_model_source *source; /* a language model by its sizes */
     const struct rt_predictor *predictor;
-    struct rt_step step; /* of all candidates: dtype, runtime, sequence, batch, cluster ... */
+    struct rt_step step; /* of all candidates: dtype, runtime, sequence, batch, cluster, run ... */
     struct rt_priced_gpu gpu[RT_MOST_PRICED_GPUS];
     size_t gpu_count;
     int64_t gpus[RT_TRAINING_COUNTS]; /* rising */
     size_t gpus_count;
     struct rt_training_values axis[RT_AXES];
-    double tokens;           /* of the whole run; NaN: not said */
     double budget[RT_COSTS]; /* of the run; NaN: none */
     bool weak;               /* also the batch that grows with the GPUs */
     bool exhaustive;         /* bounds rule nothing out: slow */
@@ -157,6 +156,7 @@ struct rt_training_plan {
     struct rt_training_shape *shape;
     size_t shape_count, shape_capacity;
     size_t forecast_count; /* candidates that were forecast */
+    double checkpoint_bytes;
 };
 void rt_training_plan_release(struct rt_training_plan *plan);
 
@@ -181,6 +181,9 @@ double rt_training_least_joules(const struct rt_training_plan *plan, const struc
 double rt_training_state_bytes(const struct rt_training_plan *plan, const struct rt_training_candidate *c);
 double rt_training_saved_bytes(const struct rt_training_plan *plan, const struct rt_training_candidate *c);
 
+/* What a step may take of the candidate's GPU. */
+double rt_training_most_bytes(const struct rt_training_plan *plan, const struct rt_training_candidate *c);
+
 /* Forecasts a candidate from its timed shape: the forecast of `rooftile predict` to within the rounding of
  * single precision. What does not fit has its memory and no time. `out` is released with rt_forecast_release.
  */
@@ -196,7 +199,9 @@ int rt_training_plan_make(const struct rt_training_request *request, struct rt_t
 
 /* --- what is known of them (plan.c) --- */
 
-/* Of a run of so many tokens: hours, money, joules; NaN where tokens, price or power are unknown. */
+/* What the request's run comes to by a candidate (predict/step/run.h), or one of so many steps. */
+void rt_training_totals(const struct rt_training_plan *plan, uint32_t candidate, struct rt_run_totals *out);
+/* Of it hours, money or joules; NaN where length, price or power are unknown. */
 double rt_training_cost(const struct rt_training_plan *plan, uint32_t candidate, enum rt_training_cost cost);
 /* The best by a cost of those that keep to the budgets; -1: there is none. Without tokens hours are those of
  * a step. */

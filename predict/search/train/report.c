@@ -18,11 +18,6 @@ static const char *const cost_words[RT_COSTS] = {"fastest", "cheapest", "least e
 
 /* ---- one candidate ---- */
 
-static double joules_to_mwh(double joules)
-{
-    return joules / 3.6e9;
-}
-
 static double tokens_per_s(const struct rt_training_plan *plan, const struct rt_training_candidate *c)
 {
     return 1e6 * (double)plan->cell[c->cell].batch * (double)plan->request->step.sequence / c->time_us;
@@ -56,6 +51,11 @@ static const struct rt_column columns[] = {
 };
 enum { FEW_COUNTS = 5, GPU = 0, GPUS = 1, DAYS = 7, MWH = 9, FRONT = RT_COUNT(columns) - 1 };
 
+static bool has_length(const struct rt_training_request *request)
+{
+    return request->step.run.tokens > 0 || request->step.run.steps > 0;
+}
+
 /* What nobody can know is for programs alone: costs of a run of no given tokens, prices that were not given.
  * Of one cell, what all rows have in common, too. */
 static struct rt_table *new_table(const struct rt_training_plan *plan, bool one_cell)
@@ -66,7 +66,7 @@ static struct rt_table *new_table(const struct rt_training_plan *plan, bool one_
     for (size_t g = 0; g < plan->request->gpu_count; g++)
         priced |= !isnan(plan->request->gpu[g].price);
     for (int c = DAYS; c <= MWH; c++)
-        if (isnan(plan->request->tokens) || (strcmp(columns[c].key, "money") == 0 && !priced))
+        if (!has_length(plan->request) || (strcmp(columns[c].key, "money") == 0 && !priced))
             shown[c].title = "";
     if (one_cell)
         shown[GPU].title = shown[GPUS].title = shown[FRONT].title = "";
@@ -79,12 +79,13 @@ static void add_row(struct rt_table *table, const struct rt_training_plan *plan,
     const struct rt_training_candidate *c = &plan->candidate[candidate];
     const struct rt_training_cell *cell = &plan->cell[c->cell];
     char *words = rt_training_words(c);
+    struct rt_run_totals totals;
+    rt_training_totals(plan, candidate, &totals);
     rt_table_row(table, plan->request->gpu[cell->gpu].device.name, (long long)cell->gpus, words,
-                 c->time_us / 1e3, tokens_per_s(plan, c), 100 * c->mfu, 100 * c->hfu,
-                 rt_training_cost(plan, candidate, RT_COST_HOURS) / 24,
-                 rt_training_cost(plan, candidate, RT_COST_MONEY),
-                 joules_to_mwh(rt_training_cost(plan, candidate, RT_COST_JOULES)), c->memory_bytes / RT_GIB,
-                 100 * c->exposed, 100 * c->bubble, front);
+                 c->time_us / 1e3, tokens_per_s(plan, c), 100 * c->mfu, 100 * c->hfu, totals.hours / 24,
+                 totals.money, totals.joules / RT_MWH, c->memory_bytes / RT_GIB, 100 * c->exposed,
+                 100 * c->bubble, front);
+    rt_table_row_json(table, "run", rt_run_json(&totals));
     rt_table_row_json(table, "parallel", cut_json(c));
     rt_table_row_json(table, "batch", json_integer(cell->batch));
     rt_table_row_json(table, "step_joules", rt_json_number(c->joules));
@@ -113,20 +114,12 @@ static int predict(const struct rt_training_plan *plan, uint32_t candidate, stru
 
 static void add_run(struct rt_report *report, const struct rt_training_plan *plan, uint32_t candidate)
 {
-    double hours = rt_training_cost(plan, candidate, RT_COST_HOURS),
-           money = rt_training_cost(plan, candidate, RT_COST_MONEY),
-           joules = rt_training_cost(plan, candidate, RT_COST_JOULES);
-    int64_t gpus = plan->cell[plan->candidate[candidate].cell].gpus;
-    struct rt_text words = {0};
-    if (isnan(hours))
-        return;
-    rt_text_add(&words, "run %.1f days, %s GPU-hours", hours / 24, rt_number_text(hours * (double)gpus).text);
-    if (!isnan(money))
-        rt_text_add(&words, ", %s in money", rt_number_text(money).text);
-    if (!isnan(joules))
-        rt_text_add(&words, ", %s MWh", rt_number_text(joules_to_mwh(joules)).text);
-    rt_report_add_words(report, "", "%s", words.text);
-    rt_text_release(&words);
+    struct rt_run_totals totals;
+    rt_training_totals(plan, candidate, &totals);
+    char *words = rt_run_words(&plan->request->step.run, &totals);
+    if (words[0] != '\0')
+        rt_report_add_words(report, "", "run %s", words);
+    free(words);
 }
 
 /* Of the GPU that needs most: a pipeline's first stage. */
@@ -223,10 +216,13 @@ static void add_title(struct rt_report *report, const struct rt_training_plan *p
         rt_text_item(&gpus, " or ", "%s", request->gpu[g].device.name);
     for (size_t g = 0; g < request->gpus_count; g++)
         if (g < 2 || g + 1 == request->gpus_count || request->gpus_count <= FEW_COUNTS)
-            rt_text_item(&counts, g + 1 == request->gpus_count && g >= FEW_COUNTS ? " ... " : ", ",
+            rt_text_item(&counts,
+                         g + 1 < request->gpus_count ? ", "
+                         : g >= FEW_COUNTS           ? " ... "
+                                                     : " or ",
                          "%" PRId64, request->gpus[g]);
-    if (!isnan(request->tokens))
-        rt_text_add(&tokens, "; %s tokens in all", rt_number_text(request->tokens).text);
+    if (request->step.run.tokens > 0)
+        rt_text_add(&tokens, "; %s tokens in all", rt_number_text(request->step.run.tokens).text);
     rt_report_add_title(
         report, "%s trained by %s on %s of %s: %" PRId64 " sequences of %" PRId64 " tokens a step%s",
         request->source->spec, rt_runtimes[plan->trainer->runtime].name, counts.text, gpus.text,
@@ -235,7 +231,8 @@ static void add_title(struct rt_report *report, const struct rt_training_plan *p
     rt_report_add_json(report, "runtime", rt_json_text(rt_runtimes[plan->trainer->runtime].name));
     rt_report_add_json(report, "batch", json_integer(request->step.batch));
     rt_report_add_json(report, "sequence", json_integer(request->step.sequence));
-    rt_report_add_json(report, "tokens", rt_json_number(request->tokens));
+    rt_report_add_json(report, "tokens",
+                       request->step.run.tokens > 0 ? json_real(request->step.run.tokens) : json_null());
     rt_text_release(&gpus);
     rt_text_release(&counts);
     rt_text_release(&tokens);
@@ -250,8 +247,7 @@ static void add_budget(struct rt_report *report, const struct rt_training_reques
     if (!isnan(request->budget[RT_COST_MONEY]))
         rt_text_item(&words, ", ", "%s in money", rt_number_text(request->budget[RT_COST_MONEY]).text);
     if (!isnan(request->budget[RT_COST_JOULES]))
-        rt_text_item(&words, ", ", "%s MWh",
-                     rt_number_text(joules_to_mwh(request->budget[RT_COST_JOULES])).text);
+        rt_text_item(&words, ", ", "%s MWh", rt_number_text(request->budget[RT_COST_JOULES] / RT_MWH).text);
     if (words.length > 0)
         rt_report_add_words(report, "budget", "%s at most", words.text);
     for (int cost = 0; cost < RT_COSTS; cost++)
@@ -389,60 +385,84 @@ static char *first_cut(const struct rt_training_plan *plan, size_t gpu)
     return NULL;
 }
 
-/* By how much the nearest of them fails: GiB, or percent of the time of the fastest. */
-static double nearest(const struct rt_training_plan *plan, size_t gpu, enum rt_training_fate fate,
-                      size_t *count)
+static bool lacks_memory(enum rt_training_fate fate)
 {
-    double least = INFINITY;
+    return fate == RT_TRAINING_STATE || fate == RT_TRAINING_SAVED || fate == RT_TRAINING_MEMORY;
+}
+
+/* By how much a candidate fails: bytes too many, or the part of the fastest's time that it takes longer; NaN:
+ * nothing says. */
+static double fails_by(const struct rt_training_plan *plan, const struct rt_training_candidate *c)
+{
+    const struct rt_training_cell *cell = &plan->cell[c->cell];
+    if (lacks_memory((enum rt_training_fate)c->fate))
+        return c->memory_bytes - rt_training_most_bytes(plan, c);
+    if ((c->fate != RT_TRAINING_BELOW && c->fate != RT_TRAINING_SLOWER) ||
+        cell->best_count[RT_COST_HOURS] == 0)
+        return NAN;
+    double best = plan->candidate[cell->best[RT_COST_HOURS][0]].time_us;
+    return (c->fate == RT_TRAINING_BELOW ? c->bound_us : c->time_us) / best - 1;
+}
+
+/* The one that fails by the least, -1: none says by how much; how many there are. */
+static int64_t nearest(const struct rt_training_plan *plan, size_t gpu, enum rt_training_fate fate,
+                       size_t *count)
+{
+    int64_t best = -1;
     *count = 0;
     for (size_t i = 0; i < plan->candidate_count; i++) {
         const struct rt_training_candidate *c = &plan->candidate[i];
-        const struct rt_training_cell *cell = &plan->cell[c->cell];
-        if (c->fate != fate || cell->gpu != gpu || cell->weak)
+        if (c->fate != fate || plan->cell[c->cell].gpu != gpu || plan->cell[c->cell].weak)
             continue;
         ++*count;
-        if (fate == RT_TRAINING_STATE || fate == RT_TRAINING_SAVED || fate == RT_TRAINING_MEMORY)
-            least = fmin(least, c->memory_bytes / RT_GIB);
-        else if ((fate == RT_TRAINING_BELOW || fate == RT_TRAINING_SLOWER) &&
-                 cell->best_count[RT_COST_HOURS] > 0)
-            least = fmin(least, 100 * ((fate == RT_TRAINING_BELOW ? c->bound_us : c->time_us) /
-                                           plan->candidate[cell->best[RT_COST_HOURS][0]].time_us -
-                                       1));
+        double by = fails_by(plan, c);
+        if (!isnan(by) && (best < 0 || by < fails_by(plan, &plan->candidate[best])))
+            best = (int64_t)i;
     }
-    return least;
+    return best;
 }
 
-static char *nearest_words(enum rt_training_fate fate, double least)
+/* "64: dp 8, tp 8, micro batch 1 x 4 takes 72.9 of 71.3 GiB". Free with free(); NULL: there is none. */
+static char *nearest_words(const struct rt_training_plan *plan, int64_t candidate)
 {
-    if (!isfinite(least))
+    if (candidate < 0)
         return NULL;
-    return fate == RT_TRAINING_STATE || fate == RT_TRAINING_SAVED || fate == RT_TRAINING_MEMORY
-               ? rt_format("takes %.1f GiB", least)
-               : rt_format("%.1f%% slower", least);
+    const struct rt_training_candidate *c = &plan->candidate[candidate];
+    char *cut = rt_training_words(c), *words;
+    int64_t gpus = plan->cell[c->cell].gpus;
+    if (lacks_memory((enum rt_training_fate)c->fate))
+        words = rt_format("%" PRId64 ": %s takes %.1f of %.1f GiB", gpus, cut, c->memory_bytes / RT_GIB,
+                          rt_training_most_bytes(plan, c) / RT_GIB);
+    else
+        words = rt_format("%" PRId64 ": %s is %.1f%% slower", gpus, cut, 100 * fails_by(plan, c));
+    free(cut);
+    return words;
 }
 
 static void add_reasons(struct rt_report *report, const struct rt_training_plan *plan)
 {
     static const struct rt_column reason_columns[] = {
-        {"gpu", NULL, 's', 0},        {"outcome", "", 's', 0},
-        {"candidates", NULL, 'd', 0}, {"nearest_words", "nearest", 'r', 0},
+        {"gpu", NULL, 's', 0},
+        {"outcome", "", 's', 0},
+        {"candidates", NULL, 'd', 0},
         {"words", "what", 's', 0},
+        {"nearest_words", "nearest", 's', 0},
     };
     struct rt_table *table = rt_table_new(reason_columns, RT_COUNT(reason_columns));
     for (size_t g = 0; g < plan->request->gpu_count; g++)
         for (int fate = 0; fate < RT_TRAINING_FATES; fate++) {
             size_t count;
-            double least = nearest(plan, g, (enum rt_training_fate)fate, &count);
+            int64_t near = nearest(plan, g, (enum rt_training_fate)fate, &count);
             char *cut = fate == RT_TRAINING_CUT && count > 0 ? first_cut(plan, g) : NULL;
             char *words =
                 rt_format("%s%s%s", fate_words[fate], cut != NULL ? ": " : "", cut != NULL ? cut : "");
-            char *near = nearest_words((enum rt_training_fate)fate, least);
+            char *example = nearest_words(plan, near);
             if (count > 0)
                 rt_table_row(table, plan->request->gpu[g].device.name, rt_training_fates[fate],
-                             (long long)count, near, words);
+                             (long long)count, words, example);
             free(cut);
             free(words);
-            free(near);
+            free(example);
         }
     rt_report_add_table(report, "reasons", "What became of all candidates", table);
 }

@@ -63,8 +63,7 @@ static int time_shape(void *context, size_t item, size_t member)
                                   &search->plan->shape[search->list[item]]);
 }
 
-/* Bytes that a step may take of a GPU. */
-static double most_bytes(const struct rt_training_plan *plan, const struct rt_training_candidate *c)
+double rt_training_most_bytes(const struct rt_training_plan *plan, const struct rt_training_candidate *c)
 {
     return (1 - RT_MEMORY_MARGIN) * RT_GIB *
            rt_memory_for_programs_gib(&plan->request->gpu[plan->cell[c->cell].gpu].device);
@@ -72,7 +71,7 @@ static double most_bytes(const struct rt_training_plan *plan, const struct rt_tr
 
 static void rule_out_memory(struct rt_training_plan *plan, struct rt_training_candidate *c)
 {
-    double most = most_bytes(plan, c);
+    double most = rt_training_most_bytes(plan, c);
     if (c->fate == RT_TRAINING_CUT)
         return;
     if (plan->shape[c->shape].refused != NULL) {
@@ -271,6 +270,8 @@ static int make(const struct rt_training_request *request, struct rt_threads *po
     *out = (struct rt_training_plan){.request = request,
                                      .trainer = rt_trainer_of((enum rt_runtime_id)request->step.runtime)};
     int status = rt_training_list(out);
+    if (status == RT_OK && request->step.run.checkpoint_gbs > 0)
+        status = rt_checkpoint_bytes(&request->step, request->source, &out->checkpoint_bytes);
     if (status != RT_OK)
         return status;
     rt_progress_start(&search.progress, "plan: forecasts", 0, request->quiet);
@@ -291,7 +292,7 @@ static int64_t nearest(const struct rt_training_plan *plan, double *missing)
     *missing = INFINITY;
     for (size_t i = 0; i < plan->candidate_count; i++) {
         const struct rt_training_candidate *c = &plan->candidate[i];
-        double lacks = c->memory_bytes - most_bytes(plan, c);
+        double lacks = c->memory_bytes - rt_training_most_bytes(plan, c);
         if (!plan->cell[c->cell].weak && lacks < *missing) {
             *missing = lacks;
             best = (int64_t)i;

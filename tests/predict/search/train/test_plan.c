@@ -48,7 +48,6 @@ static void ask(const char *gpu, struct rt_training_request *out)
                                         .gpu_count = 1,
                                         .gpus = {4, 8},
                                         .gpus_count = 2,
-                                        .tokens = 1e9,
                                         .budget = {NAN, NAN, NAN},
                                         .quiet = true};
     out->step.mode = RT_STEP_TRAINING;
@@ -56,6 +55,7 @@ static void ask(const char *gpu, struct rt_training_request *out)
     out->step.dtype = RT_BF16;
     out->step.batch = 32;
     out->step.sequence = 2048;
+    out->step.run.tokens = 1e9;
     out->gpu[0] = (struct rt_priced_gpu){.asked = gpu, .price = 2};
     RT_ASSERT_OK(rt_device_find(gpu, &out->gpu[0].device));
 }
