@@ -256,7 +256,8 @@ const struct rt_runtime rt_runtimes[RT_RUNTIME_COUNT] = {
      * bias_swiglu_fusion, bias_dropout_fusion, apply_rope_fusion, cross_entropy_loss_fusion,
      * gradient_accumulation_fusion, clip_grad 1 (megatron/training/arguments.py); on Hopper TE takes cuDNN's
      * attention (transformer_engine/pytorch/attention/dot_product_attention/utils.py); of fp8
-     * fp8_param_gather (Megatron-Bridge's recipes of current scaling and mxfp8). */
+     * fp8_param_gather (Megatron-Bridge's recipes of current scaling and mxfp8); moe_flex_dispatcher_backend
+     * deepep or hybridep (its recipes of models with experts; alltoall is the library's default). */
     [RT_RUNTIME_MEGATRON] = {.name = "megatron",
                              .what = "Megatron-LM, attention in one kernel",
                              .unfused = "Megatron-LM, attention written out",
@@ -272,6 +273,7 @@ const struct rt_runtime rt_runtimes[RT_RUNTIME_COUNT] = {
                              .fused_softmax = true,
                              .joined_products = true,
                              .grouped_experts = true,
+                             .once_a_server = true,
                              .narrow_weights = true,
                              .loss = true,
                              .fused_loss = true,
@@ -361,8 +363,8 @@ const char *const rt_runtime_names[RT_RUNTIME_COUNT] = {
  * 465 to 518, FlashAttention-3 625 to 648 over 501 to 561; geometric means of the four lengths. On A100 it is
  * 230 over 196 of FlashAttention-2 (Dao 2023, section 4.1). Its forward pass is 1.3 to 1.5 times as fast as
  * that of FlashAttention in Triton, its backward pass twice (there). The H100's are as another's page gives
- * the figures; A100's and Triton's are from memory, and were not found again. PyTorch's is FlashAttention-2's;
- * of a runtime that names no library, the forward pass is as measured. */
+ * the figures; A100's and Triton's are from memory, and were not found again. PyTorch's is
+ * FlashAttention-2's; of a runtime that names no library, the forward pass is as measured. */
 #define FLASH2_BACKWARD 1.19
 #define TRITON          1.4
 const struct rt_attention_speed rt_attention_speeds[RT_ATTENTION_LIBRARIES] = {

@@ -25,9 +25,10 @@ enum rt_runtime_id {
     RT_RUNTIME_COMPILE, /* torch.compile: chains of elementwise ops as one kernel, replayed as CUDA graphs */
     RT_RUNTIME_SERVING, /* an LLM server: vLLM, SGLang, TensorRT-LLM */
     RT_RUNTIME_GRAPH,   /* the kernels of eager, captured once and replayed as a CUDA graph */
-    RT_RUNTIME_EAGER_OLD, /* PyTorch before 1.5, op by op: elementwise kernels load element by element */
-    RT_RUNTIME_MEGATRON,  /* Megatron-LM with Transformer Engine; NeMo, Megatron-Bridge */
-    RT_RUNTIME_MEGATRON_OLD, /* Megatron-LM and Megatron-DeepSpeed of 2020 to 2022: softmax fused, attention not */
+    RT_RUNTIME_EAGER_OLD,    /* PyTorch before 1.5, op by op: elementwise kernels load element by element */
+    RT_RUNTIME_MEGATRON,     /* Megatron-LM with Transformer Engine; NeMo, Megatron-Bridge */
+    RT_RUNTIME_MEGATRON_OLD, /* Megatron-LM and Megatron-DeepSpeed of 2020 to 2022: softmax fused, attention
+                                not */
     RT_RUNTIME_FSDP,         /* PyTorch's FullyShardedDataParallel, op by op */
     RT_RUNTIME_TORCHTITAN,   /* FSDP2 with torch.compile */
     RT_RUNTIME_DEEPSPEED,
@@ -77,6 +78,7 @@ struct rt_runtime {
     bool fused_softmax;    /* of attention that is written out: scale, mask and softmax */
     bool joined_products;  /* queries, keys and values are one product, gate and up are one */
     bool grouped_experts;  /* one product for all experts of a GPU */
+    bool once_a_server;    /* DeepEP or HybridEP send a token to servers, not to experts */
     bool narrow_weights;   /* fp8 products: weights are held in fp8 alone, beside the optimizer\'s */
     bool loss,
         fused_loss;       /* the graph ends in the loss; in one kernel a pass, words cut by tensor parallel */
@@ -140,12 +142,13 @@ struct rt_graph_options {
     int64_t sequence; /* tokens of each; ignored when decoding, and of models of images */
     int64_t image;    /* models of images: side of a square image in pixels; 0: the model's own */
     /* Diffusion pipelines (diffusion/diffusion.h): width in pixels where it is not `image`, frames of videos,
-     * steps; 0: the pipeline's own. GPUs that share out the tokens of an image by heads and in a ring; 0: 1. */
+     * steps; 0: the pipeline's own. GPUs that share out the tokens of an image by heads and in a ring; 0: 1.
+     */
     int64_t image_width, frames, denoising_steps, ulysses, ring;
     /* Models of text and images, prefill: images of each prompt, and their side in pixels; 0: none. */
     int64_t prompt_images, prompt_image_side;
-    double seconds;   /* models of sound: of each recording, at 16 kHz; 0: rt_model_seconds */
-    int64_t context;  /* decode: tokens already in the cache, >= 1 */
+    double seconds;  /* models of sound: of each recording, at 16 kHz; 0: rt_model_seconds */
+    int64_t context; /* decode: tokens already in the cache, >= 1 */
     /* Inference of sequences that differ: their groups, instead of batch, sequence and context, which are
      * their number and means then. Not owned. NULL: all alike. */
     const struct rt_sequences *groups;
@@ -170,7 +173,7 @@ struct rt_graph_options {
     int64_t lora;             /* training: rank of the adapters that alone are trained; 0: all weights are */
     int64_t context_parallel; /* training: GPUs that share out the tokens of a sequence; 0 or 1: none */
     bool sequence_parallel;   /* training: tensor-parallel GPUs share out tokens between products */
-    bool fusion; /* chains of elementwise ops run as one kernel */
+    bool fusion;              /* chains of elementwise ops run as one kernel */
     /* Models of images: */
     bool channels_last; /* stored as batch, height, width, channels (NHWC) */
     /* torch.autocast in `dtype`: weights are fp32 and cast in every step; what autocast runs in fp32 runs in
@@ -192,7 +195,7 @@ struct rt_graph_kernel {
     bool overlaps;     /* a collective beside the kernel before it: what is longer counts */
     bool scalar_loads; /* moves its elements one by one: rt_graph_mark_scalar_loads */
     enum rt_gpu_group group; /* of a collective; the first one, of tensor-parallel GPUs, where nobody says */
-    bool flash2;       /* attention by FlashAttention-2, whatever the GPU (rt_flash2_us) */
+    bool flash2;             /* attention by FlashAttention-2, whatever the GPU (rt_flash2_us) */
 };
 
 /* Which tokens of a step a node works on: its time follows their number, and a server's steps have any. */
@@ -216,7 +219,7 @@ struct rt_node {
     double outputs;                /* elements it writes */
     double parameters;             /* elements of its weights, on one device */
     double frozen; /* of its parameters, those that are not trained (adapters beside them are) */
-    double saved;                  /* elements of its dtype that are saved for the backward pass */
+    double saved;  /* elements of its dtype that are saved for the backward pass */
     /* Traffic of the forward and the backward phase where its kernels run as one; 0: they run one by one. */
     double fused_bytes[2];
     bool fusable;      /* pointwise, row-wise or a view: may join a chain */
@@ -252,12 +255,13 @@ struct rt_graph {
     uint32_t *inputs; /* numbers of the nodes whose output a node reads */
     size_t block_count, node_count, kernel_count, input_count;
     size_t block_capacity, node_capacity, kernel_capacity, input_capacity;
-    double boundary;  /* elements that pass from one layer to the next */
-    double cache;     /* elements of keys and values cached, all layers, after the step; 0: none */
+    double boundary;    /* elements that pass from one layer to the next */
+    double cache;       /* elements of keys and values cached, all layers, after the step; 0: none */
     double state_bytes; /* of what is cached beside them: recurrent states, indexers' keys */
-    double shared;    /* elements of weights that several nodes share (tied embeddings); each counts them */
-    double classes;   /* elements of the model's last output */
-    bool fp32_scores; /* the framework copies that output to fp32: transformers' Llama and those after it */
+    double shared;      /* elements of weights that several nodes share (tied embeddings); each counts them */
+    double classes;     /* elements of the model's last output */
+    double choices;     /* experts that a token is sent to, where GPUs share them out; 0: none */
+    bool fp32_scores;   /* the framework copies that output to fp32: transformers' Llama and those after it */
     double input_bytes, result_bytes; /* of a pass: what it reads from the host, what it may give back */
     char **texts;                     /* names that the graph owns (imported ones) */
     size_t text_count;

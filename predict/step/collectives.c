@@ -40,6 +40,8 @@ void rt_collectives_init(struct rt_collectives *out, const struct rt_predictor *
                                    .library = library_of(&graph->options),
                                    .dtype = graph->options.dtype,
                                    .level = level,
+                                   .choices =
+                                       rt_runtimes[graph->options.runtime].once_a_server ? graph->choices : 0,
                                    .cluster = rt_cluster_settled(&parallel->cluster, device)};
     for (int group = 0; group < RT_GROUPS; group++)
         out->groups[group] = rt_parallelism_group(parallel, (enum rt_gpu_group)group);
@@ -103,6 +105,14 @@ static int64_t per_node(const struct rt_collectives *collectives, enum rt_op_id 
     return near == all ? gpus : sends ? 1 : near;
 }
 
+/* What crosses servers over what would if each of a token's copies did: DeepEP sends a token once to a server
+ * and hands it on there over NVLink (DeepSeek-V3, 2024, section 3.2.2). Of k choices among n servers, all
+ * alike, n (1 - (1 - 1/n)^k) servers are chosen. */
+static double once_a_server(double k, double n)
+{
+    return n * (1 - pow(1 - 1 / n, k)) / k;
+}
+
 static void set_links(const struct rt_collectives *collectives, enum rt_gpu_group group,
                       enum rt_collective_library library, struct rt_call *call)
 {
@@ -116,6 +126,11 @@ static void set_links(const struct rt_collectives *collectives, enum rt_gpu_grou
     call->dim[RT_DIM_NETWORK] = cluster->network;
     call->dim[RT_DIM_NETWORK_MBS] =
         (int64_t)fmax(1, round(1e3 * cluster->node_gbs / cluster->oversubscription));
+    if (call->op == RT_OP_ALL_TO_ALL && group == RT_GROUP_EXPERT && collectives->choices > 0) {
+        double servers = (double)call->dim[RT_DIM_GPUS] / (double)call->dim[RT_DIM_PER_NODE];
+        call->dim[RT_DIM_ELEMENTS] =
+            (int64_t)ceil((double)call->dim[RT_DIM_ELEMENTS] * once_a_server(collectives->choices, servers));
+    }
 }
 
 void rt_collective_time_of(const struct rt_collectives *collectives, const struct rt_call *call,

@@ -19,6 +19,7 @@ struct rt_collectives {
     enum rt_collective_library library;
     enum rt_dtype dtype; /* of gradients and of what a pipeline passes on */
     double level;        /* of intervals; 0: none */
+    double choices;      /* experts that a token is sent to, once a server; 0: once an expert */
     struct rt_group_places groups[RT_GROUPS];
     struct rt_cluster cluster; /* settled: nothing in it is missing */
 };

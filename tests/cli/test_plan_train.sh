@@ -49,7 +49,7 @@ fastest = report["fastest"]
 assert fastest["step_ms"] == min(b["step_ms"] for b in report["best"]) and "torchrun" in fastest["launch"]
 assert fastest["step_ms_low"] < fastest["step_ms"] < fastest["step_ms_high"]
 assert report["cheapest"]["money"] <= fastest["money"] and report["least_energy"]["mwh"] <= fastest["mwh"]
-assert [s["efficiency_pct"] for s in report["scaling"]][0] == 100
+assert abs(report["scaling"][0]["efficiency_pct"] - 100) < 1e-9
 PY
 if [ -s python.out ]; then not_ok figures "$(tail -n 3 python.out)"; else ok figures; fi
 

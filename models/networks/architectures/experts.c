@@ -216,6 +216,7 @@ static uint32_t grouped_experts(const struct rt_stack *stack, uint32_t x)
         x = rt_build_all_reduce(graph, "experts.gradient_all_reduce", x, rows * h, false, true);
     uint32_t gathered = x;
     x = move_rows(graph, "experts.permute", x, rows, pairs, h);
+    graph->choices = ep > 1 ? (double)model->experts.topk : 0;
     if (ep > 1)
         x = exchange(graph, "experts.dispatch", x, pairs, h);
     if (ep > 1 && held > 1)

@@ -54,6 +54,43 @@ static void test_collectives_by_the_prior(void)
     rt_predictor_release(&roofline);
 }
 
+/* Exchange of experts over `servers` of eight GPUs each, 8 choices a token. */
+static double exchange_us(enum rt_runtime_id runtime, int64_t servers)
+{
+    struct rt_graph graph = {.options = {.dtype = RT_BF16, .runtime = runtime, .step = RT_STEP_TRAINING},
+                             .choices = 8};
+    struct rt_parallelism parallel = {
+        .data = 8 * servers, .expert = 8 * servers, .link_gbs = NAN, .cluster = RT_CLUSTER_NONE};
+    struct rt_collectives c;
+    struct rt_collective_time time;
+    struct rt_device device;
+    struct rt_call call;
+    RT_ASSERT_OK(rt_device_named("H100-SXM", &device));
+    rt_call_init(&call, RT_OP_ALL_TO_ALL, RT_BF16);
+    call.dim[RT_DIM_GPUS] = 8 * servers;
+    call.dim[RT_DIM_ELEMENTS] = 8LL * 65536 * 4096;
+    start();
+    rt_collectives_init(&c, &roofline, &device, &graph, &parallel, 0);
+    rt_collective_time_of(&c, &call, RT_GROUP_EXPERT, &time);
+    rt_predictor_release(&roofline);
+    return time.time_us;
+}
+
+/* A token goes once to each server that holds any of its experts: 1 - 2^-8 of them on two servers, where 4
+ * copies of 8 would go. More servers are never faster. */
+static void test_experts_once_a_server(void)
+{
+    double each = exchange_us(RT_RUNTIME_TORCHTITAN, 2), once = exchange_us(RT_RUNTIME_MEGATRON, 2);
+    RT_ASSERT_NEAR(once / each, (1 - 1 / 256.0) / 4, 0.01);
+    CU_ASSERT_EQUAL(exchange_us(RT_RUNTIME_MEGATRON, 1), exchange_us(RT_RUNTIME_TORCHTITAN, 1));
+    for (int64_t servers = 2; servers < 64; servers *= 2) {
+        CU_ASSERT_TRUE(exchange_us(RT_RUNTIME_MEGATRON, 2 * servers) >
+                       exchange_us(RT_RUNTIME_MEGATRON, servers));
+        CU_ASSERT_TRUE(exchange_us(RT_RUNTIME_MEGATRON, servers) <
+                       exchange_us(RT_RUNTIME_TORCHTITAN, servers));
+    }
+}
+
 static double library_us(enum rt_runtime_id runtime, enum rt_step_kind step)
 {
     struct rt_graph graph = {.options = {.dtype = RT_BF16, .runtime = runtime, .step = step}};
@@ -160,6 +197,7 @@ static void test_hybrid_shares_are_summed_over_copies(void)
     rt_predictor_release(&roofline);
 }
 
-RT_TESTS(RT_TEST(test_collectives_by_the_prior), RT_TEST(test_the_runtime_says_whose_kernels),
-         RT_TEST(test_gradient_sums_queue_on_the_link), RT_TEST(test_gradient_sums_without_overlap),
-         RT_TEST(test_experts_have_buckets_of_their_own), RT_TEST(test_hybrid_shares_are_summed_over_copies))
+RT_TESTS(RT_TEST(test_experts_once_a_server), RT_TEST(test_collectives_by_the_prior),
+         RT_TEST(test_the_runtime_says_whose_kernels), RT_TEST(test_gradient_sums_queue_on_the_link),
+         RT_TEST(test_gradient_sums_without_overlap), RT_TEST(test_experts_have_buckets_of_their_own),
+         RT_TEST(test_hybrid_shares_are_summed_over_copies))
