@@ -128,6 +128,18 @@ static void list_shard(const struct cutting *c, struct values *out)
             add_value(out, s);
 }
 
+/* Copies of what is shared out are tried where they are asked for. */
+static void list_shard_gpus(const struct cutting *c, struct values *out)
+{
+    const struct rt_training_values *asked = &c->plan->request->axis[RT_AXIS_SHARD_GPUS];
+    int64_t gpus = c->value[RT_AXIS_DP] * c->value[RT_AXIS_CP];
+    for (size_t i = 0; c->value[RT_AXIS_SHARD] != RT_SHARD_NONE && i < asked->count; i++)
+        if (gpus % asked->value[i] == 0)
+            add_value(out, asked->value[i]);
+    if (asked->count == 0)
+        add_value(out, 0);
+}
+
 static void list_recompute(const struct cutting *c, struct values *out)
 {
     for (int r = 0; r < RT_RECOMPUTE_COUNT; r++)
@@ -153,6 +165,7 @@ static void (*const lists[RT_AXES])(const struct cutting *c, struct values *out)
     [RT_AXIS_DP] = list_data,
     [RT_AXIS_EP] = list_expert,
     [RT_AXIS_SHARD] = list_shard,
+    [RT_AXIS_SHARD_GPUS] = list_shard_gpus,
     [RT_AXIS_RECOMPUTE] = list_recompute,
     [RT_AXIS_MICRO_BATCH] = list_micro_batch,
 };
@@ -244,6 +257,7 @@ struct rt_step rt_training_step(const struct rt_training_plan *plan, const struc
     parallel->data = c->value[RT_AXIS_DP];
     parallel->expert = c->value[RT_AXIS_EP];
     parallel->shard = (enum rt_shard_kind)c->value[RT_AXIS_SHARD];
+    parallel->shard_gpus = c->value[RT_AXIS_SHARD_GPUS];
     parallel->microbatches = c->microbatches;
     parallel->sequence = plan->trainer->sequence && parallel->tensor > 1 && is_stack(plan);
     parallel->tensor_overlap = parallel->sequence && (plan->trainer->overlap || step.parallel.tensor_overlap);
@@ -311,7 +325,7 @@ static void list_cells(struct rt_training_plan *plan)
     for (size_t g = 0; g < r->gpu_count; g++)
         for (size_t n = 0; n < r->gpus_count; n++)
             add_cell(plan, g, r->gpus[n], r->step.batch, false);
-    for (size_t g = 0; r->weak && g < r->gpu_count; g++)
+    for (size_t g = 0; !r->strong && g < r->gpu_count; g++)
         for (size_t n = 1; n < r->gpus_count; n++)
             if (r->step.batch * r->gpus[n] % r->gpus[0] == 0)
                 add_cell(plan, g, r->gpus[n], r->step.batch * r->gpus[n] / r->gpus[0], true);
@@ -319,8 +333,8 @@ static void list_cells(struct rt_training_plan *plan)
 
 /* --- what cannot be --- */
 
-static const char *const fields[RT_AXES] = {"tp", "cp",    "pp",        "vp",         "dp",
-                                            "ep", "shard", "recompute", "micro_batch"};
+static const char *const fields[RT_AXES] = {"tp", "cp",    "pp",         "vp",        "dp",
+                                            "ep", "shard", "shard_gpus", "recompute", "micro_batch"};
 
 /* Degrees that divide one of the numbers of GPUs, "1, 2, 4 or 8". */
 static void add_dividing(const struct rt_training_plan *plan, struct rt_text *words)
@@ -353,6 +367,11 @@ static int refuse_axis(const struct rt_training_plan *plan, enum rt_training_axi
     if (axis == RT_AXIS_SHARD)
         return rt_fail(RT_EUSAGE, "%s %s: {runtime} %s has no such thing, or no cut has data-parallel GPUs",
                        field.text, rt_shard_kinds[asked], rt_runtimes[plan->trainer->runtime].name);
+    if (axis == RT_AXIS_SHARD_GPUS)
+        return rt_fail(RT_EUSAGE,
+                       "%s %" PRId64 ": divides the data-parallel GPUs of no cut that shares something out; "
+                       "give a divisor of them, and {shard}",
+                       field.text, asked);
     add_dividing(plan, &words);
     int status =
         rt_fail(RT_EUSAGE,
@@ -389,10 +408,12 @@ static int refuse(struct rt_training_plan *plan)
 int rt_training_list(struct rt_training_plan *plan)
 {
     list_cells(plan);
+    plan->asked_count = 0;
     for (uint32_t i = 0; i < plan->cell_count; i++) {
         plan->cell[i].first = plan->candidate_count;
         extend(&(struct cutting){.plan = plan, .cell = i}, 0);
         plan->cell[i].count = plan->candidate_count - plan->cell[i].first;
+        plan->asked_count += plan->cell[i].weak ? 0 : plan->cell[i].count;
         if (plan->candidate_count > MOST_CANDIDATES)
             return rt_fail(RT_EUSAGE, "there are more than %d candidates; give fewer {gpus}",
                            MOST_CANDIDATES);

@@ -119,6 +119,12 @@ static int settle(const struct rt_model_source *source, struct rt_training_reque
     step->sequence = settled.step.sequence;
     step->dtype = settled.step.dtype;
     step->quant = settled.step.quant;
+    if (step->cluster != NULL && status == RT_OK) { /* the file is read once */
+        step->parallel.cluster = settled.step.parallel.cluster;
+        step->parallel.fabric = settled.step.parallel.fabric;
+        step->parallel.link_gbs = settled.step.parallel.link_gbs;
+        step->cluster = NULL;
+    }
     rt_settled_step_release(&settled);
     return status;
 }
@@ -148,8 +154,6 @@ static int set_request(const struct rt_plan_arguments *shared, const struct rt_t
     if (status != RT_OK)
         return status;
     set_counts(shared, counts_given, request);
-    request->weak =
-        request->gpus_count > 1 && rt_report_is_asked(shared->json, &shared->reports, RT_REPORT_HTML);
     return settle(source, request);
 }
 

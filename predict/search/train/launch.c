@@ -287,6 +287,32 @@ static void add_word(struct rt_text *out, const char *option, const char *word)
     rt_text_add(out, strpbrk(word, " ()") != NULL ? " --%s \"%s\"" : " --%s %s", option, word);
 }
 
+/* What was given of the step beside its cut, and is no default. */
+static void add_given(struct rt_text *out, const struct rt_step *step)
+{
+    const struct rt_cluster *cluster = &step->parallel.cluster;
+    if (step->optimizer >= 0)
+        add_word(out, "optimizer", rt_optimizers[step->optimizer]);
+    if (step->attention > RT_ATTENTION_OWN)
+        add_word(out, "attention", rt_attention_libraries[step->attention]);
+    if (step->host != NULL)
+        add_word(out, "host", step->host);
+    if (step->lora > 0)
+        rt_text_add(out, " --lora %" PRId64, step->lora);
+    if (step->parallel.fabric != RT_FABRIC_OWN)
+        add_word(out, "fabric", rt_fabrics[step->parallel.fabric]);
+    if (step->parallel.link_gbs > 0)
+        rt_text_add(out, " --link-gbs %.9g", step->parallel.link_gbs);
+    if (cluster->node_gpus > 0)
+        rt_text_add(out, " --node-gpus %" PRId64, cluster->node_gpus);
+    if (cluster->node_gbs > 0)
+        rt_text_add(out, " --node-gbs %.9g", cluster->node_gbs);
+    if (cluster->network != RT_NETWORK_OWN)
+        add_word(out, "network", rt_networks[cluster->network]);
+    if (cluster->oversubscription > 1)
+        rt_text_add(out, " --oversubscription %.9g", cluster->oversubscription);
+}
+
 char *rt_training_predict_line(const struct rt_training_plan *plan, const struct rt_training_candidate *c)
 {
     static const struct {
@@ -316,7 +342,10 @@ char *rt_training_predict_line(const struct rt_training_plan *plan, const struct
         rt_text_add(&out, " --sp%s", step.parallel.tensor_overlap ? " --tp-overlap" : "");
     if (c->value[RT_AXIS_SHARD] != RT_SHARD_NONE)
         add_word(&out, "shard", rt_shard_kinds[c->value[RT_AXIS_SHARD]]);
+    if (c->value[RT_AXIS_SHARD_GPUS] > 0)
+        rt_text_add(&out, " --shard-gpus %d", c->value[RT_AXIS_SHARD_GPUS]);
     if (c->value[RT_AXIS_RECOMPUTE] != RT_RECOMPUTE_NONE)
         add_word(&out, "recompute", rt_recomputes[c->value[RT_AXIS_RECOMPUTE]]);
+    add_given(&out, &request->step);
     return rt_text_take(&out);
 }

@@ -119,6 +119,8 @@ char *rt_training_words(const struct rt_training_candidate *c)
     rt_text_item(&words, ", ", "micro batch %d x %d", c->value[RT_AXIS_MICRO_BATCH], c->microbatches);
     if (c->value[RT_AXIS_SHARD] != RT_SHARD_NONE)
         rt_text_item(&words, ", ", "shard %s", rt_shard_kinds[c->value[RT_AXIS_SHARD]]);
+    if (c->value[RT_AXIS_SHARD_GPUS] > 0)
+        rt_text_add(&words, " over %d", c->value[RT_AXIS_SHARD_GPUS]);
     if (c->value[RT_AXIS_RECOMPUTE] != RT_RECOMPUTE_NONE)
         rt_text_item(&words, ", ", "recompute %s", rt_recomputes[c->value[RT_AXIS_RECOMPUTE]]);
     return rt_text_take(&words);

@@ -49,8 +49,9 @@ enum rt_training_axis {
     RT_AXIS_VP,
     RT_AXIS_DP,
     RT_AXIS_EP,
-    RT_AXIS_SHARD,     /* enum rt_shard_kind */
-    RT_AXIS_RECOMPUTE, /* enum rt_recompute */
+    RT_AXIS_SHARD,      /* enum rt_shard_kind */
+    RT_AXIS_SHARD_GPUS, /* over how many of dp x cp; 0: all, unless others are asked for */
+    RT_AXIS_RECOMPUTE,  /* enum rt_recompute */
     RT_AXIS_MICRO_BATCH,
     RT_AXES
 };
@@ -73,7 +74,7 @@ struct rt_training_request {
     size_t gpus_count;
     struct rt_training_values axis[RT_AXES];
     double budget[RT_COSTS]; /* of the run; NaN: none */
-    bool weak;               /* also the batch that grows with the GPUs */
+    bool strong;             /* of the curves of scaling that of the same batch alone */
     bool exhaustive;         /* bounds rule nothing out: slow */
     bool fallback;           /* the roofline where the predictor has no network for an op */
     bool quiet;              /* no progress */
@@ -153,9 +154,10 @@ struct rt_training_plan {
     size_t cell_count;
     struct rt_training_candidate *candidate;
     size_t candidate_count, candidate_capacity;
+    size_t asked_count; /* the first of them: without those of weak scaling */
     struct rt_training_shape *shape;
     size_t shape_count, shape_capacity;
-    size_t forecast_count; /* candidates that were forecast */
+    size_t forecast_count; /* of asked_count */
     double checkpoint_bytes;
 };
 void rt_training_plan_release(struct rt_training_plan *plan);

@@ -25,12 +25,12 @@ static double tokens_per_s(const struct rt_training_plan *plan, const struct rt_
 
 static json_t *cut_json(const struct rt_training_candidate *c)
 {
-    return json_pack("{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:s, s:s}", "data", c->value[RT_AXIS_DP],
-                     "tensor", c->value[RT_AXIS_TP], "pipeline", c->value[RT_AXIS_PP], "chunks",
-                     c->value[RT_AXIS_VP], "context", c->value[RT_AXIS_CP], "expert", c->value[RT_AXIS_EP],
-                     "micro_batch", c->value[RT_AXIS_MICRO_BATCH], "microbatches", c->microbatches, "shard",
-                     rt_shard_kinds[c->value[RT_AXIS_SHARD]], "recompute",
-                     rt_recomputes[c->value[RT_AXIS_RECOMPUTE]]);
+    return json_pack(
+        "{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:s, s:s}", "shard_gpus", c->value[RT_AXIS_SHARD_GPUS],
+        "data", c->value[RT_AXIS_DP], "tensor", c->value[RT_AXIS_TP], "pipeline", c->value[RT_AXIS_PP],
+        "chunks", c->value[RT_AXIS_VP], "context", c->value[RT_AXIS_CP], "expert", c->value[RT_AXIS_EP],
+        "micro_batch", c->value[RT_AXIS_MICRO_BATCH], "microbatches", c->microbatches, "shard",
+        rt_shard_kinds[c->value[RT_AXIS_SHARD]], "recompute", rt_recomputes[c->value[RT_AXIS_RECOMPUTE]]);
 }
 
 static const struct rt_column columns[] = {
@@ -283,8 +283,8 @@ static int add_head(struct rt_report *report, const struct rt_training_plan *pla
     int status = RT_OK;
     add_title(report, plan);
     add_budget(report, plan->request);
-    rt_report_add_fact(report, "candidates", json_integer((json_int_t)plan->candidate_count), "candidates",
-                       "%zu, of which %zu were forecast", plan->candidate_count, plan->forecast_count);
+    rt_report_add_fact(report, "candidates", json_integer((json_int_t)plan->asked_count), "candidates",
+                       "%zu, of which %zu were forecast", plan->asked_count, plan->forecast_count);
     rt_report_add_json(report, "forecast", json_integer((json_int_t)plan->forecast_count));
     for (int cost = 0; cost < RT_COSTS; cost++)
         best[cost] = rt_training_best(plan, cost);
@@ -369,10 +369,10 @@ static const char *const fate_words[RT_TRAINING_FATES] = {
 /* Why the first candidate that cannot be cut cannot. Free with free(); NULL: nothing says. */
 static char *first_cut(const struct rt_training_plan *plan, size_t gpu)
 {
-    for (size_t i = 0; i < plan->candidate_count; i++) {
+    for (size_t i = 0; i < plan->asked_count; i++) {
         const struct rt_training_candidate *c = &plan->candidate[i];
         struct rt_settled_step settled;
-        if (c->fate != RT_TRAINING_CUT || plan->cell[c->cell].gpu != gpu || plan->cell[c->cell].weak)
+        if (c->fate != RT_TRAINING_CUT || plan->cell[c->cell].gpu != gpu)
             continue;
         if (c->shape != UINT32_MAX && plan->shape[c->shape].refused != NULL)
             return rt_strdup(plan->shape[c->shape].refused);
@@ -410,9 +410,9 @@ static int64_t nearest(const struct rt_training_plan *plan, size_t gpu, enum rt_
 {
     int64_t best = -1;
     *count = 0;
-    for (size_t i = 0; i < plan->candidate_count; i++) {
+    for (size_t i = 0; i < plan->asked_count; i++) {
         const struct rt_training_candidate *c = &plan->candidate[i];
-        if (c->fate != fate || plan->cell[c->cell].gpu != gpu || plan->cell[c->cell].weak)
+        if (c->fate != fate || plan->cell[c->cell].gpu != gpu)
             continue;
         ++*count;
         double by = fails_by(plan, c);
@@ -514,10 +514,10 @@ static void write_row(FILE *file, const struct rt_training_plan *plan, uint32_t 
     const struct rt_training_cell *cell = &plan->cell[c->cell];
     const int32_t *v = c->value;
     rt_csv_write(file, plan->request->gpu[cell->gpu].device.name);
-    fprintf(file, ",%" PRId64 ",%" PRId64 ",%d,%d,%d,%d,%d,%d,%s,%s,%d,%d,%s", cell->gpus, cell->batch,
+    fprintf(file, ",%" PRId64 ",%" PRId64 ",%d,%d,%d,%d,%d,%d,%s,%d,%s,%d,%d,%s", cell->gpus, cell->batch,
             v[RT_AXIS_DP], v[RT_AXIS_TP], v[RT_AXIS_PP], v[RT_AXIS_VP], v[RT_AXIS_CP], v[RT_AXIS_EP],
-            rt_shard_kinds[v[RT_AXIS_SHARD]], rt_recomputes[v[RT_AXIS_RECOMPUTE]], v[RT_AXIS_MICRO_BATCH],
-            c->microbatches, rt_training_fates[c->fate]);
+            rt_shard_kinds[v[RT_AXIS_SHARD]], v[RT_AXIS_SHARD_GPUS], rt_recomputes[v[RT_AXIS_RECOMPUTE]],
+            v[RT_AXIS_MICRO_BATCH], c->microbatches, rt_training_fates[c->fate]);
     write_number(file, c->bound_us / 1e3);
     write_number(file, c->time_us / 1e3);
     write_number(file, c->memory_bytes / RT_GIB);
@@ -533,11 +533,12 @@ int rt_training_write_csv(const struct rt_training_plan *plan, const char *path)
     int status = rt_file_create(path, &file);
     if (status != RT_OK)
         return status;
-    fputs("gpu,gpus,batch,dp,tp,pp,vp,cp,ep,shard,recompute,micro_batch,microbatches,outcome,least_step_ms,"
+    fputs("gpu,gpus,batch,dp,tp,pp,vp,cp,ep,shard,shard_gpus,recompute,micro_batch,microbatches,outcome,"
+          "least_step_ms,"
           "step_ms,"
           "memory_gib,step_joules,hours,money\n",
           file.stream);
-    for (uint32_t i = 0; i < plan->candidate_count; i++)
+    for (uint32_t i = 0; i < plan->asked_count; i++)
         write_row(file.stream, plan, i);
     return rt_file_finish(&file);
 }

@@ -69,7 +69,7 @@ static void add_plot(struct rt_report *report, const struct rt_training_plan *pl
     rt_plot_axes(plot, "GPUs", RT_SCALE_LOG, rate ? "tokens/s" : "MFU, %",
                  rate ? RT_SCALE_LOG : RT_SCALE_LINEAR);
     for (size_t g = 0; g < request->gpu_count; g++)
-        for (int weak = 0; weak < 1 + request->weak; weak++) {
+        for (int weak = 0; weak < 2 - request->strong; weak++) {
             make_curve(plan, g, weak, &curve);
             if (curve.count == 0)
                 continue;
@@ -102,7 +102,7 @@ void rt_training_add_scaling(struct rt_report *report, const struct rt_training_
     struct curve curve;
     struct rt_table *table = rt_table_new(columns, RT_COUNT(columns));
     for (size_t g = 0; g < plan->request->gpu_count; g++)
-        for (int weak = 0; weak < 1 + plan->request->weak; weak++)
+        for (int weak = 0; weak < 2 - plan->request->strong; weak++)
             add_rows(table, plan, g, weak);
     make_curve(plan, 0, false, &curve);
     bool several = rt_table_rows(table) > plan->request->gpu_count && curve.count > 1;

@@ -209,7 +209,7 @@ static int forecast_wave(struct search *search, struct rt_training_cell *cell, c
     int status = run_items(search, count, forecast);
     for (size_t i = 0; status == RT_OK && i < count; i++) {
         const struct rt_training_candidate *c = &search->plan->candidate[wave[i]];
-        search->plan->forecast_count += c->fate != RT_TRAINING_CUT;
+        search->plan->forecast_count += c->fate != RT_TRAINING_CUT && !cell->weak;
         if (c->fate != RT_TRAINING_SLOWER)
             continue;
         keep(search->plan, cell, wave[i], RT_COST_HOURS, RT_TRAINING_KEPT);
@@ -290,10 +290,10 @@ static int64_t nearest(const struct rt_training_plan *plan, double *missing)
 {
     int64_t best = -1;
     *missing = INFINITY;
-    for (size_t i = 0; i < plan->candidate_count; i++) {
+    for (size_t i = 0; i < plan->asked_count; i++) {
         const struct rt_training_candidate *c = &plan->candidate[i];
         double lacks = c->memory_bytes - rt_training_most_bytes(plan, c);
-        if (!plan->cell[c->cell].weak && lacks < *missing) {
+        if (lacks < *missing) {
             *missing = lacks;
             best = (int64_t)i;
         }
@@ -307,7 +307,7 @@ static int64_t enough_gpus(const struct rt_training_request *request, struct rt_
     struct rt_training_request more = *request;
     int64_t found = 0;
     more.quiet = true;
-    more.weak = false;
+    more.strong = true;
     more.gpus_count = 1;
     for (int doubling = 0; doubling < 6 && found == 0; doubling++) {
         struct rt_training_plan plan;

@@ -113,6 +113,7 @@ int rt_training_shape_time(const struct rt_training_plan *plan, struct rt_networ
     options.parallel.microbatches = 2; /* with the kernels that add up gradients */
     options.parallel.chunks = 0;
     options.parallel.shard = RT_SHARD_NONE;
+    options.parallel.shard_gpus = 0;
     options.level = 0;
     options.energy = false;
     options.times_only = true;
@@ -174,9 +175,9 @@ double rt_training_least_joules(const struct rt_training_plan *plan, const struc
 
 static double shared(double bytes, const struct rt_training_candidate *c, enum rt_shard_kind from)
 {
-    return c->value[RT_AXIS_SHARD] >= (int32_t)from
-               ? bytes / ((double)c->value[RT_AXIS_DP] * (double)c->value[RT_AXIS_CP])
-               : bytes;
+    double all = (double)c->value[RT_AXIS_DP] * (double)c->value[RT_AXIS_CP],
+           gpus = c->value[RT_AXIS_SHARD_GPUS] > 0 ? c->value[RT_AXIS_SHARD_GPUS] : all;
+    return c->value[RT_AXIS_SHARD] >= (int32_t)from ? bytes / gpus : bytes;
 }
 
 /* The share of all layers that a stage has. */

@@ -49,6 +49,7 @@ static void ask(const char *gpu, struct rt_training_request *out)
                                         .gpus = {4, 8},
                                         .gpus_count = 2,
                                         .budget = {NAN, NAN, NAN},
+                                        .strong = true,
                                         .quiet = true};
     out->step.mode = RT_STEP_TRAINING;
     out->step.runtime = RT_RUNTIME_MEGATRON;
