@@ -32,18 +32,43 @@ static void weight_gradient(struct rt_graph *graph, int64_t batch, int64_t m, in
             (2 * 4 - rt_dtypes[graph->options.dtype].bytes) * (double)batch * (double)m * (double)n;
 }
 
-/* Training in narrow products: x(rows, cols) as Transformer Engine casts it, by rows for one product and by
- * columns for the other, and of fp8 and fp4, whose scale is the tensor's, once more read for its maximum
- * (current scaling); fp8_block and others scale blocks as they go. What is kept is narrow. */
+static bool has_engine(const struct rt_graph *graph)
+{
+    return rt_runtimes[graph->options.runtime].engine;
+}
+
+/* Training in narrow products: x(rows, cols) as Transformer Engine casts it, by rows for one product and,
+ * where the weights have gradients, by columns for the other. Of fp8 and fp4, whose scale is the tensor's, it
+ * is read once more for its maximum (current scaling); Megatron-LM's default is the maximum of steps before
+ * (fp8_recipe "delayed", megatron/training/arguments.py); fp8_block and others scale blocks as they go. What
+ * is kept is narrow. */
 static struct rt_graph_kernel *quantise_kernel(struct rt_graph *graph, enum rt_phase phase, int64_t rows,
-                                               int64_t cols)
+                                               int64_t cols, double saved)
 {
     double wide = rt_dtypes[graph->options.dtype].bytes, narrow = rt_dtypes[graph->products].bytes;
-    bool whole = graph->products == RT_FP8 || graph->products == RT_FP4;
+    bool delayed = graph->products == RT_FP8 && has_engine(graph);
+    bool whole = (graph->products == RT_FP8 || graph->products == RT_FP4) && !delayed;
     struct rt_graph_kernel *kernel = rt_graph_add_kernel(
         graph, phase, RT_OP_QUANTISE, (const int64_t[]){rows, cols, (int64_t)ceil(8 * narrow)});
-    kernel->bytes = (wide * (whole ? 2 : 1) + 2 * narrow) * (double)rows * (double)cols;
+    double each = wide * (whole ? 2 : 1) + narrow * (rt_graph_freezes(graph) ? 1 : 2) - saved;
+    kernel->bytes = fmax(each, narrow) * (double)rows * (double)cols;
     return kernel;
+}
+
+/* What the cast need not move, bytes an element, where the norm or activation before it writes it: by rows;
+ * it is transposed from there (transformer_engine/pytorch/module/layernorm_mlp.py). Adapters read the wide
+ * one, too. */
+static double fused_cast_saves(const struct rt_graph *graph, uint32_t x)
+{
+    const struct rt_node *node = &graph->nodes[x];
+    double wide = rt_dtypes[graph->options.dtype].bytes;
+    if (graph->products != RT_FP8 || !has_engine(graph) || node->kernel_count == 0)
+        return 0;
+    enum rt_op_id op = graph->kernels[node->kernel].call.op;
+    bool norm = rt_ops[op].family == RT_FAMILY_LAYERNORM;
+    bool activation = op == RT_OP_GELU || op == RT_OP_SILU_MUL || op == RT_OP_RELU;
+    double transposed = rt_graph_freezes(graph) ? 0 : rt_dtypes[graph->products].bytes;
+    return norm || activation ? wide + (graph->options.lora > 0 ? 0 : wide) - transposed : 0;
 }
 
 static uint32_t quantise(struct rt_graph *graph, uint32_t x, int64_t rows, int64_t cols)
@@ -51,8 +76,9 @@ static uint32_t quantise(struct rt_graph *graph, uint32_t x, int64_t rows, int64
     bool narrow = x != RT_NO_INPUT && rt_dtype_is_narrow(graph->nodes[x].dtype); /* gathered so */
     if (!rt_graph_trains(graph) || !rt_graph_narrows(graph) || narrow)
         return x;
+    double saved = x == RT_NO_INPUT ? 0 : fused_cast_saves(graph, x);
     uint32_t node = rt_node_add(graph, "quantise", x, RT_NO_INPUT, (double)rows * cols);
-    rt_graph_set_dtype(quantise_kernel(graph, RT_FORWARD, rows, cols), graph->options.dtype);
+    rt_graph_set_dtype(quantise_kernel(graph, RT_FORWARD, rows, cols, saved), graph->options.dtype);
     graph->nodes[node].dtype = graph->products;
     rt_node_begin_backward(graph, node);
     return node;
@@ -62,7 +88,7 @@ static uint32_t quantise(struct rt_graph *graph, uint32_t x, int64_t rows, int64
 static void products(struct rt_graph *graph, uint32_t x, int64_t batch, int64_t rows, int64_t in, int64_t out)
 {
     if (rt_graph_narrows(graph)) /* dy */
-        quantise_kernel(graph, RT_BACKWARD, batch * rows, out);
+        quantise_kernel(graph, RT_BACKWARD, batch * rows, out, 0);
     if (rt_node_has_gradient(graph, x))
         product_kernel(graph, RT_BACKWARD, RT_OP_LINEAR, batch, rows, out, in); /* dx = dy W^T */
     if (!rt_graph_freezes(graph))
@@ -91,10 +117,11 @@ uint32_t rt_build_product(struct rt_graph *graph, const char *name, uint32_t x, 
     if (rt_graph_freezes(graph))
         return node;
     rt_node_cast_gradient(graph, in * out);
-    if (bias) {
-        rt_node_add_kernel(graph, RT_BACKWARD, RT_OP_REDUCE, rows, out); /* db = sum of dy over rows */
+    if (bias &&
+        !has_engine(graph)) /* db = sum of dy over rows; else with the cast, or the product's epilogue */
+        rt_node_add_kernel(graph, RT_BACKWARD, RT_OP_REDUCE, rows, out);
+    if (bias)
         rt_node_cast_gradient(graph, out);
-    }
     rt_node_accumulate(graph, in * out);
     if (bias)
         rt_node_accumulate(graph, out);

@@ -274,6 +274,7 @@ const struct rt_runtime rt_runtimes[RT_RUNTIME_COUNT] = {
                              .joined_products = true,
                              .grouped_experts = true,
                              .once_a_server = true,
+                             .engine = true,
                              .narrow_weights = true,
                              .loss = true,
                              .fused_loss = true,

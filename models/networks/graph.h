@@ -79,6 +79,8 @@ struct rt_runtime {
     bool joined_products;  /* queries, keys and values are one product, gate and up are one */
     bool grouped_experts;  /* one product for all experts of a GPU */
     bool once_a_server;    /* DeepEP or HybridEP send a token to servers, not to experts */
+    bool engine; /* Transformer Engine: casts by the scales of steps before, with norms and activations;
+                    biases' gradients with the products' */
     bool narrow_weights;   /* fp8 products: weights are held in fp8 alone, beside the optimizer\'s */
     bool loss,
         fused_loss;       /* the graph ends in the loss; in one kernel a pass, words cut by tensor parallel */
