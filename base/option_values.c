@@ -96,11 +96,23 @@ int rt_read_list(const struct rt_option_value *field, const char *option, const 
     return RT_OK;
 }
 
+/* Up to the next comma; of specs with the changes behind it. */
+static size_t item_length(const struct rt_option_value *field, const char *item)
+{
+    size_t length = strcspn(item, ",");
+    while (field->specs && length > 0 && item[length] == ',') {
+        size_t next = strcspn(item + length + 1, ",");
+        if (memchr(item + length + 1, '=', next) == NULL)
+            break;
+        length += 1 + next;
+    }
+    return length;
+}
+
 int rt_read_items(const struct rt_option_value *field, const char *option, const char *text, void *value)
 {
-    (void)field;
     for (const char *item = text;; item++) {
-        size_t length = strcspn(item, ",");
+        size_t length = item_length(field, item);
         if (length == 0) /* an empty text is part of every name */
             return rt_fail(RT_EUSAGE, "%s %s: has an empty name; write NAME or NAME,NAME", option, text);
         rt_names_add(value, rt_format("%.*s", (int)length, item));

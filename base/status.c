@@ -108,7 +108,18 @@ const char *rt_error(void)
 
 int rt_exit_status(int status)
 {
-    return status == RT_OK ? 0 : status == RT_EUSAGE ? 2 : 1;
+    switch (status) {
+    case RT_OK:
+        return 0;
+    case RT_EUSAGE:
+        return 2;
+    case RT_ENOFIT:
+        return 3;
+    case RT_EINTERRUPTED:
+        return 130; /* 128 + SIGINT */
+    default:
+        return 1;
+    }
 }
 
 static void say(const char *what, enum rt_style style, const char *format, va_list arguments)

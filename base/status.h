@@ -38,7 +38,8 @@ enum rt_status {
     RT_EVERSION = -3,     /* a file of a version this build does not read */
     RT_EUSAGE = -4,       /* the caller asked for something that cannot be: exit status 2 */
     RT_ENOTFOUND = -5,    /* a name that nothing has: GPU, op, family */
-    RT_EINTERRUPTED = -6, /* Ctrl-C or SIGTERM; what was saved is usable */
+    RT_EINTERRUPTED = -6, /* Ctrl-C or SIGTERM; what was saved is usable: exit status 130, as shells have it */
+    RT_ENOFIT = -7,       /* it does not fit into the memory, and whoever asked wants that to fail: exit status 3 */
 };
 
 /* Keeps the sentence for rt_error(), control characters of names escaped (printable.h), and returns `status`,
@@ -64,7 +65,7 @@ int rt_fail_remedy(int status, const char *format, ...) __attribute__((format(pr
 /* The sentence of this thread's last failure, "" for none. */
 const char *rt_error(void);
 
-/* Exit status of the program for a status: 0 done, 2 bad usage, 1 everything else. */
+/* Exit status of the program for a status: 0 done, 2 bad usage, 3 and 130 as above, 1 everything else. */
 int rt_exit_status(int status);
 
 /* A line on stderr, "rooftile: warning: ..." or "rooftile: note: ...": how something asked for was read. */

@@ -10,6 +10,7 @@
 #include "models/predictors/roofline/target.h"
 #include "predict/evaluate/quantity.h"
 #include "predict/evaluate/workload.h"
+#include "predict/step/grade.h"
 
 /* ---- predictors that are judged side by side: the first one is in question ---- */
 
@@ -101,6 +102,7 @@ struct rt_scored_run {
     bool throttled;                                /* looks so: run_steps.h */
     double forward_us, backward_us;                /* of the first candidate; NaN for pipelines */
     double coverage, kernels_us, communication_us; /* of the first candidate: forecast.h */
+    struct rt_trust trust;                         /* likewise */
 };
 
 /* Runs under several power limits, by falling limit: the first is where the others are forecast from. */

@@ -159,6 +159,32 @@ static int by_key(const void *a, const void *b)
     return (x->sample > y->sample) - (x->sample < y->sample);
 }
 
+/* Does the candidate forecast time where energy is judged? */
+static bool forecasts_by_time(const struct rt_evaluation *evaluation, size_t c)
+{
+    return evaluation->candidates[c].predictor.target != RT_TARGET_ENERGY && judges_energy(evaluation);
+}
+
+static void half_widths(const struct rt_evaluation *evaluation, size_t c, const struct rt_device *device,
+                        const struct rt_query *query, const double *level, size_t count,
+                        double *ln_half_width)
+{
+    (forecasts_by_time(evaluation, c) ? kernel_energy_intervals : rt_predictor_intervals)(
+        &evaluation->candidates[c].predictor, device, query, level, count, ln_half_width);
+}
+
+/* Of the first candidate's forecast of a sample. */
+static const char *grade_of(const struct kernels *kernels, const struct rt_sample *sample)
+{
+    const struct rt_device *device = &kernels->dataset->devices[sample->device];
+    struct rt_query query;
+    double ln_half_width;
+    rt_query_of_sample(sample, kernels->evaluation->options.measured_tiles, &query);
+    half_widths(kernels->evaluation, 0, device, &query, (double[]){RT_EVALUATE_LEVEL}, 1, &ln_half_width);
+    struct rt_trust trust = rt_kernel_trust(ln_half_width, RT_EVALUATE_LEVEL);
+    return rt_grades[rt_trust_grade(&trust)];
+}
+
 /* The properties that are asked for of a sample, all of it as one text by number. */
 static uint32_t value_of(struct kernels *kernels, const struct rt_sample *sample)
 {
@@ -166,7 +192,8 @@ static uint32_t value_of(struct kernels *kernels, const struct rt_sample *sample
     char value[512], all[4 * 512] = "";
     size_t length = 0;
     for (size_t b = 0; by != NULL && b < by->count && length < sizeof all; b++) {
-        rt_kernel_properties(kernels->dataset, sample, by->name[b], value, sizeof value);
+        const char *grade = strstr(by->name[b], "grade") != NULL ? grade_of(kernels, sample) : NULL;
+        rt_kernel_properties(kernels->dataset, sample, grade, by->name[b], value, sizeof value);
         length += (size_t)snprintf(all + length, sizeof all - length, "%s%s", b > 0 ? "\t" : "", value);
     }
     return (uint32_t)rt_strings_add(&kernels->values, all, strlen(all));
@@ -214,12 +241,6 @@ static enum rt_left_out missing(const struct batch *batch, size_t candidates, si
     return RT_LEFT_COUNT;
 }
 
-/* Does the candidate forecast time where energy is judged? */
-static bool forecasts_by_time(const struct rt_evaluation *evaluation, size_t c)
-{
-    return evaluation->candidates[c].predictor.target != RT_TARGET_ENERGY && judges_energy(evaluation);
-}
-
 /* mJ in the place of us. */
 static void energy_of_times(const struct rt_evaluation *evaluation, const struct rt_device *device,
                             struct batch *batch, size_t count)
@@ -232,14 +253,6 @@ static void energy_of_times(const struct rt_evaluation *evaluation, const struct
 }
 
 const double rt_coverage_levels[RT_COVERAGE_LEVELS] = {0.5, 0.6, 0.7, 0.8, 0.9, 0.95};
-
-static void half_widths(const struct rt_evaluation *evaluation, size_t c, const struct rt_device *device,
-                        const struct rt_query *query, const double *level, size_t count,
-                        double *ln_half_width)
-{
-    (forecasts_by_time(evaluation, c) ? kernel_energy_intervals : rt_predictor_intervals)(
-        &evaluation->candidates[c].predictor, device, query, level, count, ln_half_width);
-}
 
 /* The first candidate's interval of the last row, which is counted where it lies within those of each level.
  */

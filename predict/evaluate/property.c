@@ -37,7 +37,7 @@ static int find_dim(const struct rt_call *call, const char *name)
 /* The value of a property as text, "" where the sample has none: gpu, dtype, phase; kind, of convolutions:
  * the first of depthwise, grouped, first (up to 8 channels), strided, 1x1, 3x3, other; a dim of its op; an
  * attribute of its group. */
-static void kernel_property(const struct rt_dataset *dataset, const struct rt_sample *sample,
+static void kernel_property(const struct rt_dataset *dataset, const struct rt_sample *sample, const char *grade,
                             const char *name, char *out, size_t size)
 {
     const struct rt_call *call = &sample->call;
@@ -46,7 +46,8 @@ static void kernel_property(const struct rt_dataset *dataset, const struct rt_sa
     } own[] = {{"gpu", dataset->devices[sample->device].name},
                {"dtype", rt_dtypes[call->dtype].name},
                {"phase", rt_phases[call->phase]},
-               {"kind", kind_of(call)}};
+               {"kind", kind_of(call)},
+               {"grade", grade}};
     const char *text = rt_dataset_attribute(dataset, sample->group, name);
     for (size_t i = 0; i < RT_COUNT(own); i++)
         if (strcmp(own[i].name, name) == 0)
@@ -58,14 +59,14 @@ static void kernel_property(const struct rt_dataset *dataset, const struct rt_sa
         snprintf(out, size, "%s", text != NULL ? text : "");
 }
 
-void rt_kernel_properties(const struct rt_dataset *dataset, const struct rt_sample *sample, const char *names,
-                          char *out, size_t size)
+void rt_kernel_properties(const struct rt_dataset *dataset, const struct rt_sample *sample, const char *grade,
+                          const char *names, char *out, size_t size)
 {
     char *list = rt_strdup(names), *rest = NULL, value[160];
     size_t length = 0;
     out[0] = '\0';
     for (char *name = strtok_r(list, ",", &rest); name != NULL; name = strtok_r(NULL, ",", &rest)) {
-        kernel_property(dataset, sample, name, value, sizeof value);
+        kernel_property(dataset, sample, grade, name, value, sizeof value);
         if (value[0] != '\0' && length < size)
             length += (size_t)snprintf(out + length, size - length, "%s%s", length > 0 ? " " : "", value);
     }
@@ -76,7 +77,7 @@ static bool some_has(const struct rt_dataset *dataset, const char *name)
 {
     char value[160] = "";
     for (size_t i = 0; value[0] == '\0' && i < dataset->sample_count; i++)
-        kernel_property(dataset, &dataset->samples[i], name, value, sizeof value);
+        kernel_property(dataset, &dataset->samples[i], "any", name, value, sizeof value);
     return value[0] != '\0';
 }
 
@@ -91,7 +92,7 @@ int rt_kernel_properties_check(const struct rt_dataset *dataset, const struct rt
             if (!some_has(dataset, name))
                 status = rt_fail(RT_ENOTFOUND,
                                  "{by} %s: no kernel has a property, dim or attribute of that name; gpu, "
-                                 "dtype, phase and kind (of "
+                                 "dtype, phase, grade and kind (of "
                                  "convolutions) are some",
                                  name);
         free(list);

@@ -7,9 +7,9 @@
 
 /* ---- kernels ---- */
 
-/* Of names between commas: their values with spaces between. */
-void rt_kernel_properties(const struct rt_dataset *dataset, const struct rt_sample *sample, const char *names,
-                          char *out, size_t size);
+/* Of names between commas: their values with spaces between. `grade`: of its forecast (predict/step/grade.h). */
+void rt_kernel_properties(const struct rt_dataset *dataset, const struct rt_sample *sample, const char *grade,
+                          const char *names, char *out, size_t size);
 
 /* RT_ENOTFOUND where no sample has a property of one of the names. */
 int rt_kernel_properties_check(const struct rt_dataset *dataset, const struct rt_names *by);

@@ -11,7 +11,7 @@
 
 /* --- what runs are grouped by --- */
 
-static const char *const properties[] = {"gpu", "backend", "model", "precision", "concurrency", "note"};
+static const char *const properties[] = {"gpu", "backend", "model", "precision", "concurrency", "note", "grade"};
 
 static int property_find(const char *name, size_t length)
 {
@@ -30,7 +30,7 @@ int rt_serving_by_check(const struct rt_names *by)
             if (property_find(name, length) < 0)
                 return rt_fail(RT_EUSAGE,
                                "{by} %.*s: runs of servers are given by gpu, backend, model, precision, "
-                               "concurrency and note",
+                               "concurrency, note and grade",
                                (int)length, name);
         }
     return RT_OK;
@@ -57,6 +57,9 @@ static void add_property(struct rt_text *text, const struct rt_serving_run *run,
     switch (property) {
     case 4:
         add_users(text, run->concurrency);
+        break;
+    case 6:
+        rt_text_add(text, "%s", rt_grades[rt_trust_grade(&run->trust)]);
         break;
     case 3:
         rt_text_add(text, "%s", precision_of(run));
@@ -265,6 +268,7 @@ static void add_runs(struct rt_report *report, const struct rt_serving_evaluatio
                      forecast[RT_QUANTITY_TPOT] / 1e3, measured[RT_QUANTITY_TTFT] / 1e3,
                      forecast[RT_QUANTITY_TTFT] / 1e3, measured[RT_QUANTITY_THROUGHPUT],
                      forecast[RT_QUANTITY_THROUGHPUT], run->text[RT_SERVING_NOTE]);
+        rt_table_row_json(table, "trust", rt_trust_json(&run->trust));
     }
     json_t *rows = rt_table_json(table);
     rt_report_add_json(report, "runs", rows);

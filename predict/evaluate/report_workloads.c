@@ -209,6 +209,7 @@ static void add_row_json(struct rt_table *table, const struct rt_evaluation *eva
         {"communication_ms", rt_json_number(run->communication_us / 1e3)},
         {"low90_ms", rt_json_number(forecast_us * exp(-ln_half_width) / 1e3)},
         {"high90_ms", rt_json_number(forecast_us * exp(ln_half_width) / 1e3)},
+        {"trust", rt_trust_json(&run->trust)},
         {"forecasts", rt_evaluation_columns_json(evaluation, RT_SCORED_CANDIDATE, time_json, &cell)},
         {"errors_pct", rt_evaluation_columns_json(evaluation, RT_SCORED_CANDIDATE, error_json, &cell)},
         {"compared", rt_evaluation_columns_json(evaluation, RT_SCORED_PUBLISHED, time_json, &cell)},

@@ -90,8 +90,13 @@ int rt_run_forecast(const struct rt_run_steps *steps, const struct rt_predictor 
     if (status != RT_OK)
         return status;
     status = hold_steps(steps, predictor, device, forecasts);
-    for (size_t s = 0; s < steps->count; s++)
+    for (size_t s = 0; s < steps->count; s++) {
+        struct rt_trust trust = {.ln_error = NAN};
+        if (level > 0)
+            trust = rt_forecast_trust(&forecasts[s], predictor);
+        rt_trust_add(&sum.trust, &trust, steps->times[s]);
         add_forecast(&sum, steps, s, &forecasts[s]);
+    }
     if (steps->count > 2 && steps->graph[0].options.step == RT_STEP_PREFILL && forecasts[0].taken.used > 0)
         rt_memory_generation(&forecasts[0], &forecasts[1], &forecasts[steps->count - 1], &sum.taken);
     for (size_t s = 0; s < steps->count; s++)

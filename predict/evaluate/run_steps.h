@@ -17,7 +17,7 @@
 #include "models/networks/step.h"
 #include "predict/evaluate/workload.h"
 #include "predict/step/energy.h"
-#include "predict/step/forecast.h"
+#include "predict/step/grade.h"
 #include "predict/step/server.h"
 
 enum { RT_DECODE_STEPS = 5, RT_MOST_RUN_STEPS = 2 * (1 + RT_DECODE_STEPS) };
@@ -64,6 +64,7 @@ struct rt_run_forecast {
     double coverage;      /* 0..1, by time */
     double ln_half_width; /* half-width of the interval in ln: steps of a run are wrong alike, and so are
                 kernels and host; NaN: unknown */
+    struct rt_trust trust; /* where a level is asked for */
     struct rt_memory_taken taken; /* of the step that takes most, column by column */
     double memory_bytes;          /* that the device has; NaN: unknown */
     bool fits;                    /* all steps do */

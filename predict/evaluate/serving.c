@@ -267,7 +267,7 @@ static int deploy(const struct builder *builder, const struct job *job, const st
         .model = &source->model,
         .predictor = builder->predictor,
         .device = device,
-        .cost = {.parallel = *cut, .server = server, .fallback = builder->options->fallback},
+        .cost = {.parallel = *cut, .server = server, .fallback = builder->options->fallback, .level = 0.9},
         .cache_tokens = NAN,
         .sequences = most_of(builder, job, offsetof(struct rt_serving_run, concurrency)),
         .scheduler = rt_server_scheduler(server, device, cut->tensor),
@@ -343,7 +343,10 @@ static void judge_job(const struct builder *builder, const struct job *job)
     for (size_t i = job->first; i < job->first + job->count; i++) {
         struct rt_serving_run *run = &builder->evaluation->runs->run[builder->order[i]];
         int own = status == RT_OK ? simulate(&servers, run, &builder->forecast[builder->order[i]]) : status;
-        if (own != RT_OK)
+        const struct rt_deployment *decodes = servers.decode.cost != NULL ? &servers.decode : &servers.serve;
+        if (own == RT_OK)
+            run->trust = rt_step_cost_trust(decodes->cost);
+        else
             run->reason = rt_strdup(rt_error());
     }
     close_servers(&servers);

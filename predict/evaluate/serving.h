@@ -27,6 +27,7 @@
 #include "models/networks/parallelism.h"
 #include "models/predictors/predictor/predictor.h"
 #include "predict/evaluate/quantity.h"
+#include "predict/step/grade.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -55,6 +56,7 @@ struct rt_serving_run {
     int64_t sequences;                            /* 0: those of the scheduler */
     double least, ttft_us, tpot_us, output_per_s; /* NaN: was not measured */
     size_t line;
+    struct rt_trust trust; /* of the decode steps of those that were simulated: predict/step/grade.h */
     char *reason; /* owned: why it cannot be forecast; NULL: it can */
 };
 

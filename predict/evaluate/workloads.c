@@ -2,10 +2,12 @@
  * evaluate.h. */
 #include "base/array.h"
 #include "base/status.h"
+#include "base/text.h"
 #include "predict/evaluate/evaluate.h"
 #include "predict/evaluate/property.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -98,6 +100,7 @@ static int forecast_run(struct rt_evaluation *evaluation, size_t c, const struct
         run->forward_us = forecast->forward_us;
         run->backward_us = run->workload->mode == RT_TRAINING ? forecast->backward_us : NAN;
         run->coverage = forecast->coverage;
+        run->trust = forecast->trust;
         run->kernels_us = forecast->kernels_us;
         run->communication_us = forecast->communication_us;
         run->throttled = rt_run_looks_throttled(steps, forecast, run->workload->end_to_end_us);
@@ -262,6 +265,16 @@ static void pool_modes(const struct rt_evaluation *evaluation, enum rt_scored_ke
     }
 }
 
+/* The grade of its forecast, or what the run itself says. */
+static void run_property(const struct rt_dataset *dataset, const struct rt_scored_run *run, const char *name, char *out,
+                         size_t size)
+{
+    if (strcmp(name, "grade") == 0)
+        snprintf(out, size, "%s", rt_grades[rt_trust_grade(&run->trust)]);
+    else
+        rt_run_property(dataset, run->workload, name, out, size);
+}
+
 /* Gives every run its value of a property, or of several as one text; RT_ENOTFOUND where no run has one of
  * them. */
 static int mark_property(struct rt_evaluation *evaluation, const struct rt_dataset *dataset,
@@ -269,13 +282,15 @@ static int mark_property(struct rt_evaluation *evaluation, const struct rt_datas
 {
     bool *any = rt_calloc(names->count + 1, sizeof *any);
     for (size_t r = 0; r < evaluation->row_count; r++) {
-        char value[160], joined[400];
+        char value[160];
+        struct rt_text joined = {0};
         for (size_t n = 0; n < names->count; n++) {
-            rt_run_property(dataset, evaluation->run[r].workload, names->name[n], value, sizeof value);
+            run_property(dataset, &evaluation->run[r], names->name[n], value, sizeof value);
             any[n] |= value[0] != '\0';
+            rt_text_item(&joined, " ", "%s", value);
         }
-        rt_run_properties(dataset, evaluation->run[r].workload, names, joined, sizeof joined);
-        evaluation->groups[r].key[RT_KEY_PROPERTY] = rt_strings_add(values, joined, strlen(joined));
+        evaluation->groups[r].key[RT_KEY_PROPERTY] = rt_strings_add(values, joined.text, joined.length);
+        rt_text_release(&joined);
     }
     const char *missing = names->count == 0 ? "" : NULL;
     for (size_t n = 0; missing == NULL && n < names->count; n++)
@@ -286,7 +301,7 @@ static int mark_property(struct rt_evaluation *evaluation, const struct rt_datas
     return rt_fail(
         RT_ENOTFOUND,
         "{by} %s: no run has a property or attribute of that name; gpu, model, batch, seq, option, "
-        "dtype and backend are some",
+        "dtype, backend and grade are some",
         missing);
 }
 

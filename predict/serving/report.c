@@ -504,6 +504,15 @@ static struct rt_table *sweep_table(const struct rt_serve_setting *setting,
     return table;
 }
 
+/* Of the steps that decode, of which most of a server's time is made. */
+static void add_trust(struct rt_report *report, const struct rt_serve_setting *setting)
+{
+    struct rt_trust trust = rt_step_cost_trust((setting->decode != NULL ? setting->decode : setting->serve)->cost);
+    char *words = rt_trust_words(&trust);
+    rt_report_add_fact(report, "trust", rt_trust_json(&trust), "trust", "%s", words);
+    free(words);
+}
+
 struct rt_report *rt_serve_report(const struct rt_serve_setting *setting, struct rt_serve_point *points,
                                   size_t count)
 {
@@ -514,6 +523,7 @@ struct rt_report *rt_serve_report(const struct rt_serve_setting *setting, struct
                             load);
     else
         rt_report_add_title(report, "%s on %" PRId64 " x %s", setting->model, setting->gpus, setting->gpu);
+    add_trust(report, setting);
     add_setting(report, setting);
     if (count == 1) {
         add_point(report, setting, &points[0]);

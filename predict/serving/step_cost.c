@@ -27,6 +27,7 @@ struct rt_step_cost {
     struct rt_cost_table ln_half_width[KINDS];          /* of intervals, by rows; value 0 */
     struct rt_cost_table cache;                         /* bytes by tokens of a sequence; value 0 */
     double launches[KINDS];                             /* of kernels in a pass */
+    struct rt_trust trust;                              /* of a decode step in the middle of the grids */
     double weights, activations, memory_gib;
     double move_us_per_byte, level;
     int64_t tensor, attention, pipeline;
@@ -213,6 +214,23 @@ static void take_launches(struct rt_step_cost *cost, const struct wanted *wanted
     }
 }
 
+/* Rows, and attention: each from the middle of its grid. */
+static bool is_middle(const struct rt_step_cost *cost, const struct wanted *wanted)
+{
+    bool attention = wanted->roles == 1u << RT_NODE_DECODES;
+    const struct rt_cost_table *table = attention ? &cost->decodes : &cost->tokens[DECODES];
+    return wanted->kind == DECODES && wanted->x == rt_cost_axis_points(&table->x) / 2 &&
+           wanted->y == (attention ? rt_cost_axis_points(&table->y) / 2 : 0);
+}
+
+static void take_trust(struct builder *builder, const struct wanted *wanted, const struct rt_forecast *forecast)
+{
+    if (!(builder->cost->level > 0) || !is_middle(builder->cost, wanted) || !(forecast->total_us > 0))
+        return;
+    struct rt_trust trust = rt_forecast_trust(forecast, builder->predictor);
+    rt_trust_add(&builder->cost->trust, &trust, 1);
+}
+
 static int take_forecasts(struct builder *builder)
 {
     const struct rt_step_cost_options *asked = builder->options;
@@ -237,6 +255,7 @@ static int take_forecasts(struct builder *builder)
         rt_forecast_graphs(graphs, builder->count, builder->predictor, builder->device, &options, forecasts);
     for (size_t i = 0; status == RT_OK && i < builder->count; i++) {
         take_launches(builder->cost, &builder->wanted[i], &forecasts[i]);
+        take_trust(builder, &builder->wanted[i], &forecasts[i]);
         rt_forecast_release(&forecasts[i]);
     }
     free(forecasts);
@@ -577,6 +596,14 @@ double rt_step_cost_us(const struct rt_step_cost *cost, const struct rt_serve_ba
 double rt_step_cost_bound_us(const struct rt_step_cost *cost, const struct rt_serve_batch *batch)
 {
     return kernels_of(cost, batch).value[RT_CELL_BOUND];
+}
+
+struct rt_trust rt_step_cost_trust(const struct rt_step_cost *cost)
+{
+    struct rt_trust trust = cost->trust;
+    if (!(cost->level > 0))
+        trust.ln_error = NAN;
+    return trust;
 }
 
 double rt_step_cost_ln_half_width(const struct rt_step_cost *cost, const struct rt_serve_batch *batch)

@@ -25,8 +25,8 @@
 enum { MOST_VALUES = 64 };
 
 struct arguments {
-    const char *predictor, *model, *as, *trace;
-    struct rt_names gpus, reports;
+    const char *predictor, *as, *trace;
+    struct rt_names models, gpus, reports;
     struct rt_numbers batches, sequences, images; /* those of the step, case by case; none: not given */
     int64_t dataset_size, top;
     struct rt_electricity electricity;
@@ -38,7 +38,7 @@ struct arguments {
     struct rt_numbers limits;
     double clock_mhz;
     struct rt_onnx_given onnx;
-    bool max_batch, fallback, overwrite, json, no_patterns, data_given;
+    bool max_batch, fallback, overwrite, json, no_patterns, data_given, explain, fail_if_not_fit;
 };
 
 /* "1,2,4" */
@@ -73,18 +73,18 @@ static const struct rt_option options[] = {
      "A predictor file, or \"roofline\"; pretrained: what comes with rooftile, its card is in "
      "models/predictors/pretrained/"},
     {"gpu", 0, "NAME",
-     RT_LIST(struct arguments, gpus,
+     RT_ITEMS(struct arguments, gpus, .specs = true,
              .required = "say on which GPU: --gpu NAME (`rooftile devices` lists them)",
              .reads = rt_device_reads, .suggests = rt_device_suggest),
      "A GPU of the catalogue (`rooftile devices`), a device file, either with overrides: H100,sms=100, or "
-     "a MIG slice of one: A100-40:2g.10gb"},
+     "a MIG slice of one: A100-40:2g.10gb; several: H100,H200"},
     {"model", 'm', "NAME",
-     RT_TEXT(struct arguments, model,
+     RT_ITEMS(struct arguments, models, .specs = true,
              .required =
                  "say which model: --model NAME (`rooftile graph --list` lists them) or a config.json",
              .reads = rt_model_reads, .suggests = rt_model_suggest),
      "A model of the zoo (`rooftile graph --list`) or a Hugging Face config.json, either with changes, "
-     "gpt2,n_layer=24; an operator graph of NeuSight, .csv; an ONNX model, .onnx"},
+     "gpt2,n_layer=24; an operator graph of NeuSight, .csv; an ONNX model, .onnx; several: gpt2,bert-base"},
     RT_STEP_AS_OPTION(struct arguments, as),
     {"batch", 'b', "N[,N...]", RT_OWN(struct arguments, batches, read_values),
      "Sequences or images of a step, over all GPUs (default 1)"},
@@ -193,6 +193,10 @@ static const struct rt_option options[] = {
     {"top", 0, "N", RT_INTEGER(struct arguments, top, 1, INT32_MAX),
      "List the N nodes of the graph that take longest; in JSON with the node of the ONNX file that each is "
      "made of (default 10)"},
+    {"explain", 0, NULL, RT_FLAG(struct arguments, explain),
+     "Also how the GPU is known, what forecast which part of the time, and every reason to doubt it"},
+    {"fail-if-not-fit", 0, NULL, RT_FLAG(struct arguments, fail_if_not_fit),
+     "Exit status 3 where a forecast does not fit into the memory of its GPU"},
     {"fallback", 0, NULL, RT_FLAG(struct arguments, fallback),
      "Take the roofline where the predictor has no network for an op"},
     {"trace", 0, "FILE", RT_TEXT(struct arguments, trace, .writes = &rt_trace_kind),
@@ -249,6 +253,9 @@ static int check_max_batch(const struct rt_command_line *line)
 
 static int check_arguments(const struct arguments *arguments)
 {
+    if (arguments->models.count > 1 &&
+        (arguments->trace != NULL || arguments->shares.count > 0 || arguments->limits.count > 1))
+        return rt_fail(RT_EUSAGE, "--trace, --sm-share and several --power-limit are of one model: give one --model");
     if (arguments->trace != NULL && (arguments->gpus.count > 1 || arguments->batches.count > 1 ||
                                      arguments->sequences.count > 1 || arguments->images.count > 1))
         return rt_fail(RT_EUSAGE,
@@ -256,7 +263,7 @@ static int check_arguments(const struct arguments *arguments)
     if (arguments->dataset_size > 0 && arguments->step.mode == RT_STEP_DECODE)
         return rt_fail(RT_EUSAGE, "--dataset-size is for --mode inference and training, not for decode");
     if (arguments->images.count > 0 && arguments->sequences.count > 1)
-        return rt_fail(RT_EUSAGE, "--seq: give one length for all sizes of images of %s", arguments->model);
+        return rt_fail(RT_EUSAGE, "--seq: give one length for all sizes of images of %s", arguments->models.name[0]);
     return RT_OK;
 }
 
@@ -400,7 +407,7 @@ static int print(const struct arguments *arguments, const struct rt_prediction *
 static int refuse_rows(const struct arguments *arguments, int status, struct rt_prediction *predictions,
                        size_t count)
 {
-    if (arguments->gpus.count == 1 || status != RT_EFORMAT)
+    if (arguments->gpus.count * arguments->models.count == 1 || status != RT_EFORMAT)
         return status;
     for (size_t i = 0; i < count; i++) {
         predictions[i].refused = rt_strdup(rt_error());
@@ -446,14 +453,16 @@ static int predict_on(const struct arguments *arguments, const struct rt_model_s
         prediction->dataset_size = arguments->dataset_size;
         prediction->nodes = (size_t)arguments->top;
         prediction->electricity = arguments->electricity;
+        prediction->explain = arguments->explain;
         status = begin(arguments, &said, device, i, prediction);
         said.quiet = true;
     }
     return status == RT_OK ? forecast_begun(arguments, predictions, count) : status;
 }
 
-static int predict_all(const struct arguments *arguments, const struct rt_model_source *source,
-                       const struct rt_predictor *predictor, struct rt_prediction *predictions)
+/* A model on every GPU; `predictions` of all of them. */
+static int predict_model(const struct arguments *arguments, const struct rt_model_source *source,
+                         const struct rt_predictor *predictor, struct rt_prediction *predictions)
 {
     size_t each = case_count(arguments);
     int status = RT_OK;
@@ -470,6 +479,28 @@ static int predict_all(const struct arguments *arguments, const struct rt_model_
     return status;
 }
 
+static int predict_all(const struct arguments *arguments, const struct rt_model_source *sources,
+                       const struct rt_predictor *predictor, struct rt_prediction *predictions)
+{
+    size_t each = arguments->gpus.count * case_count(arguments);
+    int status = RT_OK;
+    for (size_t m = 0; status == RT_OK && m < arguments->models.count; m++)
+        status = predict_model(arguments, &sources[m], predictor, predictions + m * each);
+    return status;
+}
+
+/* What --fail-if-not-fit is for. */
+static int check_fits(const struct arguments *arguments, const struct rt_prediction *predictions, size_t count)
+{
+    size_t without = 0;
+    for (size_t i = 0; i < count; i++)
+        without += predictions[i].refused == NULL && !rt_forecast_fits(&predictions[i].forecast);
+    if (!arguments->fail_if_not_fit || without == 0)
+        return RT_OK;
+    return rt_fail(RT_ENOFIT, "%zu of %zu forecasts %s not fit into the memory", without, count,
+                   without == 1 ? "does" : "do");
+}
+
 /* Carbon and price need the energy of at least one of them. */
 static int check_electricity(const struct arguments *arguments, const struct rt_prediction *predictions,
                              size_t count)
@@ -484,12 +515,12 @@ static int check_electricity(const struct arguments *arguments, const struct rt_
                            predictions[0].device.name, arguments->gpus.name[0]);
 }
 
-static int predict(const struct arguments *arguments, const struct rt_model_source *source,
+static int predict(const struct arguments *arguments, const struct rt_model_source *sources,
                    const struct rt_predictor *predictor)
 {
-    size_t count = arguments->gpus.count * case_count(arguments);
+    size_t count = arguments->models.count * arguments->gpus.count * case_count(arguments);
     struct rt_prediction *predictions = rt_calloc(count, sizeof *predictions);
-    int status = predict_all(arguments, source, predictor, predictions);
+    int status = predict_all(arguments, sources, predictor, predictions);
     size_t refused = 0;
     while (status == RT_OK && refused < count && predictions[refused].refused != NULL)
         refused++;
@@ -500,40 +531,39 @@ static int predict(const struct arguments *arguments, const struct rt_model_sour
     if (status == RT_OK)
         status = check_electricity(arguments, predictions, count);
     if (status == RT_OK && count == 1)
-        advise(source, &predictions[0]);
+        advise(&sources[0], &predictions[0]);
     if (status == RT_OK && arguments->trace != NULL)
         status = rt_prediction_trace(&predictions[0], arguments->trace);
     if (status == RT_OK)
         status = arguments->shares.count > 0   ? print_shares(arguments, predictions, count)
                  : arguments->limits.count > 1 ? print_limits(arguments, predictions, count)
                                                : print(arguments, predictions, count);
+    if (status == RT_OK)
+        status = check_fits(arguments, predictions, count);
     for (size_t i = 0; i < count; i++)
         rt_prediction_release(&predictions[i]);
     free(predictions);
     return status;
 }
 
-static int predict_source(struct arguments *arguments, const struct rt_model_source *source)
+static int predict_sources(struct arguments *arguments, const struct rt_model_source *sources)
 {
     struct rt_predictor predictor;
-    if (arguments->max_batch && rt_model_source_traced(source) && !rt_model_is_onnx(arguments->model))
-        return rt_fail(RT_EUSAGE, "%s is forecast as it is: --max-batch does not apply to an %s",
-                       arguments->model, source->importer->what);
     int status = rt_predictor_open(arguments->predictor, &predictor);
     if (status != RT_OK)
         return status;
     arguments->memo = rt_network_memo_new(); /* most GPUs ask networks the same */
-    status = predict(arguments, source, &predictor);
+    status = predict(arguments, sources, &predictor);
     rt_network_memo_free(arguments->memo);
     rt_predictor_release(&predictor);
     return status;
 }
 
 /* What is said of an ONNX model goes with its file. */
-static int take_onnx(struct arguments *arguments, struct rt_model_source *source)
+static int take_onnx(const struct arguments *arguments, struct rt_model_source *source)
 {
     bool said = arguments->no_patterns || arguments->onnx.dims.count + arguments->onnx.shapes.count > 0;
-    if (said && !rt_model_is_onnx(arguments->model))
+    if (said && !rt_model_is_onnx(source->spec))
         return rt_fail(RT_EUSAGE,
                        "--dim, --shape and --no-patterns are for ONNX models: give --model NET.onnx");
     source->onnx = &arguments->onnx;
@@ -543,10 +573,30 @@ static int take_onnx(struct arguments *arguments, struct rt_model_source *source
     return RT_OK;
 }
 
+static int find_source(const struct arguments *arguments, const char *model, struct rt_model_source *out)
+{
+    int status = rt_model_source_find_as(model, arguments->as, out);
+    if (status == RT_OK && arguments->max_batch && rt_model_source_traced(out) && !rt_model_is_onnx(model))
+        return rt_fail(RT_EUSAGE, "%s is forecast as it is: --max-batch does not apply to an %s", model,
+                       out->importer->what);
+    return status == RT_OK ? take_onnx(arguments, out) : status;
+}
+
+static int predict_models(struct arguments *arguments)
+{
+    struct rt_model_source *sources = rt_calloc(arguments->models.count, sizeof *sources);
+    int status = RT_OK;
+    for (size_t m = 0; status == RT_OK && m < arguments->models.count; m++)
+        status = find_source(arguments, arguments->models.name[m], &sources[m]);
+    if (status == RT_OK)
+        status = predict_sources(arguments, sources);
+    free(sources);
+    return status;
+}
+
 static int run(const struct rt_command_line *line)
 {
     struct arguments *arguments = line->options;
-    struct rt_model_source source;
     arguments->data_given = rt_given(line, "dp");
     int status = check_arguments(arguments);
     if (status == RT_OK)
@@ -557,11 +607,7 @@ static int run(const struct rt_command_line *line)
         status = check_max_batch(line);
     if (status == RT_OK)
         status = rt_outputs_check(line);
-    if (status == RT_OK)
-        status = rt_model_source_find_as(arguments->model, arguments->as, &source);
-    if (status == RT_OK)
-        status = take_onnx(arguments, &source);
-    return status == RT_OK ? predict_source(arguments, &source) : status;
+    return status == RT_OK ? predict_models(arguments) : status;
 }
 
 const struct rt_command rt_command_predict = {

@@ -103,40 +103,45 @@ static char *other_dtypes_words(const struct known *known)
 }
 
 /* What the predictor was fitted to of this GPU: all, a part or nothing of what the step runs. */
-static void add_predictor(struct rt_report *report, const struct rt_prediction *prediction)
+static char *predictor_words(const struct rt_prediction *prediction, const struct known *known)
 {
     const struct rt_predictor *predictor = prediction->predictor;
     const struct rt_device *device = &prediction->device;
     bool calibrated = rt_predictor_calibrated_device(predictor, device->name) ||
                       rt_predictor_calibrated_device(predictor, rt_device_board(device));
-    const char *name = prediction->predictor_name, *kind = predictor->kind,
-               *verb = calibrated ? "calibrated" : "fitted",
+    const char *verb = calibrated ? "calibrated" : "fitted",
                *gpu = device->whole[0] != '\0' ? "the whole GPU" : "this GPU";
-    struct known known;
-    find_known(prediction, &known);
-    double seen = known_share(&known, RT_KNOWN_MEASURED);
-    char *words = known_words(&known, RT_KNOWN_MEASURED), *dtypes = seen_dtypes(prediction);
+    double seen = known_share(known, RT_KNOWN_MEASURED);
+    char *dtypes = seen_dtypes(prediction), *words = NULL;
     if (!rt_predictor_is_fitted(predictor))
-        rt_report_add_title(report, "by the roofline: a lower bound, not a forecast");
+        words = rt_strdup("a lower bound, not a forecast");
     else if (seen >= 0.995)
-        rt_report_add_title(report, "by %s (%s), which was %s to %s", name, kind, verb, gpu);
+        words = rt_format("%s to %s", verb, gpu);
     else if (seen >= 0.01)
-        rt_report_add_title(report,
-                            "by %s (%s), which was %s to %s for %.0f%% of the time (%s), to other GPUs for "
-                            "the rest",
-                            name, kind, verb, gpu, 100 * seen, words);
+        words = rt_format("%s to %s for %.0f%% of the time, to other GPUs for the rest", verb, gpu, 100 * seen);
     else if (device->boost_mhz > 0)
-        rt_report_add_title(report, "by %s (%s), which was not fitted to GPUs below their boost clock", name,
-                            kind);
+        words = rt_strdup("not fitted to GPUs below their boost clock");
     else if (device->altered)
-        rt_report_add_title(report, "by %s (%s), which was not fitted to a GPU of these numbers", name, kind);
+        words = rt_strdup("not fitted to a GPU of these numbers");
     else if (dtypes[0] != '\0')
-        rt_report_add_title(report, "by %s (%s), which was %s to %s only in %s", name, kind, verb, gpu,
-                            dtypes);
+        words = rt_format("%s to %s only in %s", verb, gpu, dtypes);
     else
-        rt_report_add_title(report, "by %s (%s), which was not fitted to %s", name, kind, gpu);
-    free(words);
+        words = rt_format("not fitted to %s", gpu);
     free(dtypes);
+    return words;
+}
+
+/* The label of what --explain alone shows. */
+static const char *explained(const struct rt_prediction *prediction, const char *label)
+{
+    return prediction->explain ? label : NULL;
+}
+
+static void add_predictor(struct rt_report *report, const struct rt_prediction *prediction, const struct known *known)
+{
+    char *words = predictor_words(prediction, known);
+    rt_report_add_words(report, "predictor", "%s (%s), %s", prediction->predictor_name, prediction->predictor->kind, words);
+    free(words);
 }
 
 static void add_title(struct rt_report *report, const struct rt_prediction *prediction)
@@ -194,7 +199,6 @@ static void add_title(struct rt_report *report, const struct rt_prediction *pred
                     rt_pipeline_schedules[p->schedule]);
     rt_report_add_title(report, "%s", title.text);
     rt_text_release(&title);
-    add_predictor(report, prediction);
 }
 
 double rt_prediction_seen_pct(const struct rt_prediction *prediction)
@@ -452,7 +456,7 @@ static void add_coverage(struct rt_report *report, const struct rt_prediction *p
                                         rt_time_sources[rows[r].source], "share_pct", 100 * rows[r].share));
     }
     rt_report_add_fact(report, "coverage_pct", rt_json_number(100 * f->coverage),
-                       rt_predictor_is_fitted(prediction->predictor) ? "coverage" : NULL,
+                       rt_predictor_is_fitted(prediction->predictor) ? explained(prediction, "coverage") : NULL,
                        "%.1f%% of the kernels' time by trained networks%s", 100 * f->coverage,
                        words.length > 0 ? words.text : "");
     rt_report_add_json(report, "fallbacks", fallbacks);
@@ -472,6 +476,14 @@ static json_t *known_json(const struct known *known)
     return rows;
 }
 
+static void add_trust(struct rt_report *report, const struct rt_prediction *prediction)
+{
+    struct rt_trust trust = rt_forecast_trust(&prediction->forecast, prediction->predictor);
+    char *words = rt_trust_words(&trust);
+    rt_report_add_fact(report, "trust", rt_trust_json(&trust), "trust", "%s", words);
+    free(words);
+}
+
 /* "measured 72% (linear in bf16), same design 28% (layernorm in bf16); by other dtypes: layernorm in bf16".
  */
 static void add_known(struct rt_report *report, const struct rt_prediction *prediction)
@@ -479,6 +491,8 @@ static void add_known(struct rt_report *report, const struct rt_prediction *pred
     struct known known;
     struct rt_text text = {0};
     find_known(prediction, &known);
+    if (prediction->explain)
+        add_predictor(report, prediction, &known);
     for (int by = 0; by < RT_KNOWLEDGE_COUNT; by++) {
         double share = known_share(&known, by);
         char *words = known_words(&known, by);
@@ -493,7 +507,7 @@ static void add_known(struct rt_report *report, const struct rt_prediction *pred
         rt_text_add(&text, "; by other dtypes: %s", others);
     free(others);
     rt_report_add_fact(report, "gpu_known", known_json(&known),
-                       rt_predictor_is_fitted(prediction->predictor) && text.length > 0 ? "known" : NULL,
+                       text.length > 0 ? explained(prediction, "known") : NULL,
                        "%s", text.length > 0 ? text.text : "");
     rt_text_release(&text);
 }
@@ -506,6 +520,8 @@ static void add_memory(struct rt_report *report, const struct rt_forecast *f)
         double bytes;
     } parts[] = {{"weights", m->weights},         {"gradients", m->gradients}, {"optimizer", m->optimizer},
                  {"activations", m->activations}, {"cache", m->cache},         {"workspace", m->workspace}};
+    bool fits = rt_forecast_fits(f), trains = f->graph->options.step == RT_STEP_TRAINING;
+    const char *optimizer = trains ? rt_optimizers[f->graph->options.optimizer] : NULL;
     struct rt_text words = {0};
     for (size_t i = 0; i < RT_COUNT(parts); i++) {
         char *key = rt_format("memory.%s_gib", parts[i].name);
@@ -520,7 +536,10 @@ static void add_memory(struct rt_report *report, const struct rt_forecast *f)
     rt_report_add_json(report, "memory.reserved_gib", rt_json_number(f->taken.reserved / RT_GIB));
     rt_report_add_json(report, "memory.used_gib", rt_json_number(f->taken.used / RT_GIB));
     rt_report_add_fact(report, "memory.total_gib", rt_json_number(m->total / RT_GIB), "memory",
-                       "%.2f of %.2f GiB: %s", f->taken.used / RT_GIB, f->memory_bytes / RT_GIB, words.text);
+                       "%s%s%s: %.2f of %.2f GiB: %s",
+                       isnan(f->memory_bytes) ? "unknown" : fits ? "fits" : "does not fit",
+                       optimizer != NULL ? " with optimizer " : "", optimizer != NULL ? optimizer : "",
+                       f->taken.used / RT_GIB, f->memory_bytes / RT_GIB, words.text);
     rt_report_add_json(report, "memory.device_gib", rt_json_number(f->memory_bytes / RT_GIB));
     rt_report_add_json(report, "memory.fits", json_boolean(rt_forecast_fits(f)));
     rt_text_release(&words);
@@ -538,7 +557,7 @@ static const struct rt_column op_columns[] = {
     {"share_pct", "share %", 'f', 1},
     {"tflops", "TFLOP/s", 'g', 3},
     {"gbs", "GB/s", 'g', 4},
-    {"roofline_pct", "of limit %", 'f', 1},
+    {"roofline_pct", "of peak %", 'f', 1},
     {"bound", "bound by", 's', 0},
     {"source", "forecast by", 's', 0},
 };
@@ -599,8 +618,8 @@ struct rt_report *rt_prediction_report(const struct rt_prediction *prediction, b
     size_t count = rt_forecast_rows(&prediction->forecast, rows);
     add_title(report, prediction);
     add_subject(report, prediction);
-    add_assumed(report, prediction);
     add_time(report, prediction);
+    add_trust(report, prediction);
     add_use(report, prediction);
     add_parts(report, prediction);
     add_epoch(report, prediction);
@@ -608,9 +627,10 @@ struct rt_report *rt_prediction_report(const struct rt_prediction *prediction, b
     rt_prediction_add_energy(report, prediction);
     rt_prediction_add_electricity(report, prediction);
     add_host(report, prediction);
+    add_memory(report, &prediction->forecast);
+    add_assumed(report, prediction);
     add_known(report, prediction);
     add_coverage(report, prediction, rows, count);
-    add_memory(report, &prediction->forecast);
     rt_fit_report(report, &prediction->advice);
     if (pictures)
         rt_prediction_add_plots(report, prediction);
@@ -623,11 +643,10 @@ struct rt_report *rt_prediction_report(const struct rt_prediction *prediction, b
         transforms |= rows[i].roofline_us > rows[i].time_us;
     rt_report_add_note(
         report, NULL,
-        "of limit %%: how near the op comes to the GPU's peak FLOP/s or memory bandwidth, whichever "
-        "binds it%s",
-        transforms
-            ? "; more than 100 where operands are in the L2, or transforms save a convolution multiplications"
-            : "");
+        "of peak %%: FLOP/s or memory bandwidth that the op reaches, whichever is nearer to the GPU's peak%s",
+        transforms ? "; more than 100 where operands come out of the L2, which is faster than the memory, or where "
+                     "transforms save a convolution multiplications: no forecast is below the bounds of those"
+                   : "");
     rt_report_add_table(report, "heaviest", "The heaviest nodes", node_table(prediction));
     rt_report_add_json(report, "warnings", warnings_json(prediction));
     return report;

@@ -7,7 +7,7 @@
 #include "base/report.h"
 #include "models/networks/step.h"
 #include "predict/step/fit.h"
-#include "predict/step/forecast.h"
+#include "predict/step/grade.h"
 #include "predict/step/run.h"
 
 /* What electricity brings, of a kWh: grams of CO2, money in any currency. 0: not asked for. */
@@ -25,6 +25,7 @@ struct rt_prediction {
     double checkpoint_bytes; /* of training whose checkpoints were asked for */
     struct rt_electricity electricity;
     size_t nodes;  /* that are listed, those that take longest, and what they are of; 0: ten, as they are */
+    bool explain;  /* reports say how the GPU is known, what forecast which part, and every reason to doubt */
     bool overlong; /* the sequence is beyond the model's positions */
     struct rt_settled_step settled;
     struct rt_host host;            /* of settled.step.host */

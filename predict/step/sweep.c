@@ -11,19 +11,22 @@
 
 /* --- the table --- */
 
-/* Columns of every sweep, by place. */
-enum { SWEEP_SIZE = 2, SWEEP_RATE = 6, SWEEP_OWN = 11, SWEEP_MORE = 10 };
+/* Columns of every sweep, by place: what decides first. */
+enum { SWEEP_MODEL, SWEEP_SIZE = 3, SWEEP_RATE = 5, SWEEP_FITS = 6, SWEEP_EXPLAINED = 12, SWEEP_OWN = 14, SWEEP_MORE = 12 };
 static const struct rt_column sweep_columns[SWEEP_OWN] = {
+    {"model", NULL, 's', 0},
     {"gpu", NULL, 's', 0},
     {"batch", NULL, 'd', 0},
     {"sequence", NULL, 'd', 0},
     {"total_ms", "ms", 'f', 3},
+    {"tokens_per_s", "tokens/s", 'f', 0},
+    {"fits", NULL, 's', 0},
+    {"grade", "trust", 's', 0},
+    {"expected_error_pct", "+-%", 'f', 0},
+    {"memory_gib", "GiB", 'f', 1},
     {"forward_ms", "forward", 'f', 3},
     {"backward_ms", "backward", 'f', 3},
-    {"tokens_per_s", "tokens/s", 'f', 0},
     {"coverage_pct", "coverage %", 'f', 1},
-    {"memory_gib", "GiB", 'f', 1},
-    {"fits", NULL, 's', 0},
     {"gpu_seen_pct", "GPU seen %", 'f', 0},
 };
 
@@ -57,6 +60,23 @@ static void add_electricity(struct more *more, const struct rt_prediction *p)
             continue;
         add_significant(more, column.key, column.title, 4, column.value);
     }
+}
+
+/* Do they differ in a text? */
+static bool several_models(const struct rt_prediction *predictions, size_t count)
+{
+    bool several = false;
+    for (size_t i = 1; i < count; i++)
+        several |= strcmp(predictions[i].model, predictions[0].model) != 0;
+    return several;
+}
+
+static bool some_of_images(const struct rt_prediction *predictions, size_t count, bool images)
+{
+    bool some = false;
+    for (size_t i = 0; i < count; i++)
+        some |= rt_prediction_of_images(&predictions[i]) == images;
+    return some;
 }
 
 /* Does any of them have a time before or after the GPU's, and is the energy of any known? */
@@ -97,18 +117,29 @@ static void list_more(const struct rt_prediction *predictions, size_t count, con
     add_electricity(more, p);
 }
 
-/* Decoding: the context instead of the sequence; images: their side, and how many a second. */
-static struct rt_table *sweep_table(const struct rt_prediction *first, const struct more *more)
+/* The columns as the forecasts have them: decoding has a context, models of images a side and images a second. */
+static struct rt_table *sweep_table(const struct rt_prediction *predictions, size_t count, const struct more *more)
 {
+    static const char *const fits_with[RT_OPTIMIZER_COUNT] = {"fits, no optimizer", "fits with sgd", "fits with adamw",
+                                                              "fits with momentum"};
+    const struct rt_prediction *first = &predictions[0];
+    const bool images = some_of_images(predictions, count, true), texts = some_of_images(predictions, count, false);
     struct rt_column columns[SWEEP_OWN + SWEEP_MORE];
     memcpy(columns, sweep_columns, sizeof sweep_columns);
     memcpy(columns + SWEEP_OWN, more->column, sizeof more->column);
+    if (!several_models(predictions, count))
+        columns[SWEEP_MODEL].title = "";
+    for (size_t c = SWEEP_EXPLAINED; c < SWEEP_OWN && !first->explain; c++)
+        columns[c].title = "";
     if (first->graph.options.step == RT_STEP_DECODE)
         columns[SWEEP_SIZE] = (struct rt_column){"context", NULL, 'd', 0};
-    if (rt_prediction_of_images(first)) {
-        columns[SWEEP_SIZE] = (struct rt_column){"image", NULL, 'd', 0};
-        columns[SWEEP_RATE] = (struct rt_column){"images_per_s", "images/s", 'f', 0};
-    }
+    else if (images)
+        columns[SWEEP_SIZE] = (struct rt_column){texts ? "size" : "image", NULL, 'd', 0};
+    if (images)
+        columns[SWEEP_RATE] = texts ? (struct rt_column){"items_per_s", "tokens, images/s", 'f', 0}
+                                    : (struct rt_column){"images_per_s", "images/s", 'f', 0};
+    if (first->graph.options.step == RT_STEP_TRAINING) /* what it fits with */
+        columns[SWEEP_FITS].title = fits_with[first->graph.options.optimizer];
     return rt_table_new(columns, SWEEP_OWN + more->count);
 }
 
@@ -121,15 +152,19 @@ static void add_row(struct rt_table *table, const struct rt_prediction *p, struc
     long long size = images ? p->image : o->step == RT_STEP_DECODE ? o->context : p->sequence;
     for (size_t i = 0; p->refused != NULL && i < more->count; i++)
         more->value[i] = NAN;
-    if (p->refused != NULL) /* "-" from its time on */
-        rt_table_row_numbers(table, more->value, more->count, gpu, (long long)p->batch, size, NAN, NAN, NAN,
-                             NAN, NAN, NAN, NULL, NAN);
-    else
-        rt_table_row_numbers(table, more->value, more->count, gpu, (long long)p->batch, size,
-                             f->total_us / 1e3, f->forward_us / 1e3, f->backward_us / 1e3,
+    if (p->refused != NULL) { /* "-" from its time on */
+        rt_table_row_numbers(table, more->value, more->count, p->model, gpu, (long long)p->batch, size, NAN, NAN, NULL,
+                             NULL, NAN, NAN, NAN, NAN, NAN, NAN);
+    } else {
+        struct rt_trust trust = rt_forecast_trust(f, p->predictor);
+        rt_table_row_numbers(table, more->value, more->count, p->model, gpu, (long long)p->batch, size,
+                             f->total_us / 1e3,
                              images ? rt_prediction_items_per_second(p) : rt_prediction_tokens_per_second(p),
-                             100 * f->coverage, f->taken.used / RT_GIB, rt_forecast_fits(f) ? "yes" : "no",
-                             rt_prediction_seen_pct(p));
+                             rt_forecast_fits(f) ? "yes" : "no",
+                             isnan(trust.ln_error) ? NULL : rt_grades[rt_trust_grade(&trust)],
+                             rt_trust_error_pct(&trust), f->taken.used / RT_GIB, f->forward_us / 1e3,
+                             f->backward_us / 1e3, 100 * f->coverage, rt_prediction_seen_pct(p));
+    }
     free(gpu);
 }
 
@@ -138,7 +173,7 @@ static struct rt_table *rows_table(const struct rt_prediction *predictions, size
     char *from = rt_format("%g%% from", 100 * predictions[0].forecast.options.level);
     struct more more;
     list_more(predictions, count, &predictions[0], from, &more);
-    struct rt_table *table = sweep_table(&predictions[0], &more);
+    struct rt_table *table = sweep_table(predictions, count, &more);
     for (size_t i = 0; i < count; i++) {
         list_more(predictions, count, &predictions[i], from, &more);
         add_row(table, &predictions[i], &more);
@@ -156,7 +191,7 @@ enum { MOST_LINES = 8 }; /* that a reader tells from each other */
 struct sweep {
     const struct rt_prediction *predictions;
     size_t count;
-    size_t batches, sizes, gpus; /* distinct */
+    size_t batches, sizes, gpus, models; /* distinct */
     bool by_size;
 };
 
@@ -170,26 +205,33 @@ static bool same_gpu(const struct rt_prediction *a, const struct rt_prediction *
     return strcmp(a->device.name, b->device.name) == 0 && a->gpu_changes == b->gpu_changes;
 }
 
+static bool same_model(const struct rt_prediction *a, const struct rt_prediction *b)
+{
+    return strcmp(a->model, b->model) == 0;
+}
+
 static void survey(const struct rt_prediction *predictions, size_t count, struct sweep *out)
 {
     *out = (struct sweep){.predictions = predictions, .count = count};
     for (size_t i = 0; i < count; i++) {
-        bool batch = true, size = true, gpu = true;
+        bool batch = true, size = true, gpu = true, model = true;
         for (size_t j = 0; j < i; j++) {
             batch &= predictions[j].batch != predictions[i].batch;
             size &= size_of(&predictions[j]) != size_of(&predictions[i]);
             gpu &= !same_gpu(&predictions[j], &predictions[i]);
+            model &= !same_model(&predictions[j], &predictions[i]);
         }
         out->batches += batch;
         out->sizes += size;
         out->gpus += gpu;
+        out->models += model;
     }
     out->by_size = out->sizes > out->batches;
 }
 
 static bool same_line(const struct sweep *sweep, const struct rt_prediction *a, const struct rt_prediction *b)
 {
-    return same_gpu(a, b) && (sweep->by_size ? a->batch == b->batch : size_of(a) == size_of(b));
+    return same_gpu(a, b) && same_model(a, b) && (sweep->by_size ? a->batch == b->batch : size_of(a) == size_of(b));
 }
 
 /* "NVIDIA L4, batch 8": what tells the line from others. */
@@ -198,7 +240,9 @@ static char *line_name(const struct sweep *sweep, const struct rt_prediction *p)
     struct rt_text name = {0};
     char *gpu = rt_prediction_gpu(p);
     bool others = sweep->by_size ? sweep->batches > 1 : sweep->sizes > 1;
-    if (sweep->gpus > 1 || !others)
+    if (sweep->models > 1)
+        rt_text_item(&name, ", ", "%s", p->model);
+    if (sweep->gpus > 1 || (!others && sweep->models < 2))
         rt_text_item(&name, ", ", "%s", gpu);
     if (others && sweep->by_size)
         rt_text_item(&name, ", ", "batch %" PRId64, p->batch);
@@ -388,7 +432,7 @@ struct rt_report *rt_prediction_sweep(const struct rt_prediction *predictions, s
     for (size_t i = 0; json && i < count; i++)
         json_array_append_new(all, row_json(&predictions[i]));
     rt_report_add_json(report, "", all);
-    rt_report_add_title(report, "%s, %s, by %s", predictions[0].model,
+    rt_report_add_title(report, "%s, %s, by %s", several_models(predictions, count) ? "Several models" : predictions[0].model,
                         rt_steps[predictions[0].graph.options.step], predictions[0].predictor_name);
     if (pictures)
         add_plots(report, predictions, count);
@@ -412,6 +456,8 @@ static char *row_words(const struct rt_prediction *predictions, size_t count, si
         sequences |= predictions[i].sequence != p->sequence;
         images |= predictions[i].image != p->image;
     }
+    if (several_models(predictions, count))
+        rt_text_item(&words, ", ", "%s", p->model);
     char *gpu = rt_prediction_gpu(p);
     if (gpus || (!batches && !sequences && !images))
         rt_text_item(&words, ", ", "%s", gpu);
@@ -420,7 +466,7 @@ static char *row_words(const struct rt_prediction *predictions, size_t count, si
         rt_text_item(&words, ", ", "batch %" PRId64, p->batch);
     if (sequences)
         rt_text_item(&words, ", ", "sequence %" PRId64, p->sequence);
-    if (images)
+    if (images && p->image > 0)
         rt_text_item(&words, ", ", "image %" PRId64, p->image);
     return rt_text_take(&words);
 }
@@ -457,5 +503,6 @@ static void warn_of(const struct rt_prediction *predictions, size_t count, enum 
 void rt_prediction_warn(const struct rt_prediction *predictions, size_t count)
 {
     for (int warning = 0; warning < RT_WARNING_COUNT; warning++)
-        warn_of(predictions, count, (enum rt_warning)warning);
+        if (predictions[0].explain || (warning != RT_WARNING_BEYOND && warning != RT_WARNING_FEW)) /* in the grade */
+            warn_of(predictions, count, (enum rt_warning)warning);
 }
