@@ -12,7 +12,7 @@ const char *const rt_grades[RT_GRADES] = {"good", "fair", "rough"};
 /* Upper ends of e: an eighth, a fifth. */
 static const double most_ln_error[RT_GRADE_ROUGH] = {0.125, 0.2};
 
-/* Least squares over half of the corpora of runs, each of equal weight: docs/results/grades.md. */
+/* Least squares over half of the corpora of runs, each of equal weight: docs/results/intervals.md. */
 static const double STEP = 0.07, LINKS = 0.6;
 
 /* What is worth a word: a share of the time. */
@@ -66,7 +66,10 @@ double rt_trust_error_pct(const struct rt_trust *trust)
 
 enum rt_grade rt_trust_grade(const struct rt_trust *trust)
 {
-    int grade = RT_GRADE_GOOD;
+    double far = 0;
+    for (int by = RT_KNOWN_OLDER; by < RT_KNOWLEDGE_COUNT; by++)
+        far += trust->known[by];
+    int grade = far > 0.5 ? RT_GRADE_FAIR : RT_GRADE_GOOD;
     while (grade < RT_GRADE_ROUGH && !(trust->ln_error <= most_ln_error[grade]))
         grade++;
     return (enum rt_grade)grade;

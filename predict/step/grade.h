@@ -9,7 +9,7 @@
  * GPUs and a host that was not measured are in it. Intervals have exponential tails
  * (models/predictors/predictor/conformal_interval.h), whose mean is k. c is the share of the step that waits for links, which
  * the interval takes for known: what overlaps and what network is there, nobody says. STEP is what adding kernels up misses:
- * software that is not quite the runtime. A kernel has k alone. docs/results/grades.md: how the constants were chosen, and judged.
+ * software that is not quite the runtime. A kernel has k alone. docs/results/intervals.md: how the constants were chosen, and judged.
  */
 #ifndef ROOFTILE_PREDICT_STEP_GRADE_H
 #define ROOFTILE_PREDICT_STEP_GRADE_H
@@ -18,7 +18,8 @@
 
 #include <jansson.h>
 
-/* Good: e is an eighth at most, fair: a fifth. */
+/* Good: e is an eighth at most, fair: a fifth. Where for most of the time nothing of the GPU's design was measured, it is fair
+ * at best: intervals of such GPUs come from few designs. */
 enum rt_grade { RT_GRADE_GOOD, RT_GRADE_FAIR, RT_GRADE_ROUGH, RT_GRADES };
 extern const char *const rt_grades[RT_GRADES];
 

@@ -507,7 +507,7 @@ static void add_known(struct rt_report *report, const struct rt_prediction *pred
         rt_text_add(&text, "; by other dtypes: %s", others);
     free(others);
     rt_report_add_fact(report, "gpu_known", known_json(&known),
-                       text.length > 0 ? explained(prediction, "known") : NULL,
+                       rt_predictor_is_fitted(prediction->predictor) ? explained(prediction, "known") : NULL,
                        "%s", text.length > 0 ? text.text : "");
     rt_text_release(&text);
 }

@@ -233,7 +233,7 @@ refuses other_shard 2 "is there already" collect "${sharded[@]}" -o shard12.h5 -
 
 # ---- Ctrl-C ----
 interrupted ctrl.h5
-[ $status = 1 ] && ok interrupted_status || not_ok interrupted_status "exit status $status"
+[ $status = 130 ] && ok interrupted_status || not_ok interrupted_status "exit status $status"
 holds interrupted_says "run the same command to go on" stderr
 absent interrupted_output ctrl.h5
 refuses interrupted_other 2 "go on with \`rooftile collect --backend synthetic -q --count 3000 -o ctrl.h5\`" \

@@ -10,9 +10,9 @@ succeeds "train on them" "$ROOFTILE" train synthetic.h5 -o p.h5 --epochs 1 --thr
 succeeds "train on one family" "$ROOFTILE" train synthetic.h5 -o softmax.h5 --family softmax --epochs 1 --threads 1 --quiet
 
 # --- a forecast
-succeeds "a model of the zoo" predict -p p.h5 --gpu H100 -m gpt3-2.7b --batch 2 --seq 2048 --dtype fp32
+succeeds "a model of the zoo" predict -p p.h5 --gpu H100 -m gpt3-2.7b --batch 2 --seq 2048 --dtype fp32 --explain
 holds "names model and GPU" "gpt3-2.7b, inference, 2 x 2048 tokens, fp32, by PyTorch op by op, attention written out, on NVIDIA H100 80GB HBM3" stdout
-holds "names a GPU that it was not fitted to" "which was not fitted to this GPU" stdout
+holds "names a GPU that it was not fitted to" "predictor  p.h5 (rooftile), not fitted to this GPU" stdout
 holds "states coverage" "of the kernels' time by trained networks; by bandwidth:" stdout
 holds "states memory" "memory" stdout
 succeeds "the roofline" predict -p roofline --gpu H100 -m gpt3-2.7b
@@ -163,7 +163,7 @@ holds "with its columns" "tokens/s" stdout
 holds "the interval's columns say its level" "90% from" stdout
 succeeds "a sweep with a GPU without the dtype" predict -p roofline --gpu P100 --gpu H100 --gpu T4 -m gpt2-large --dtype fp8 --batch 1,2
 holds "forecasts the others" "  yes  " stdout
-holds "has rows of - for it" "Tesla P100-PCIE-16GB       1      1024      -        -         -         -           -    -  -" stdout
+holds "has rows of - for it" "Tesla P100-PCIE-16GB       1      1024      -         -  -     -      -" stdout
 holds "and says why below" "Tesla P100-PCIE-16GB has no fp8 peak for linear; choose another --dtype" stdout
 holds "for each of them" "Tesla T4 has no fp8 peak for linear" stdout
 succeeds "as JSON" predict -p roofline --gpu P100 --gpu H100 -m gpt2-large --dtype fp8 --json
@@ -315,7 +315,7 @@ succeeds "fp16 by PyTorch 2" predict -p roofline --gpu H100 -m resnet18 --dtype 
 is "half as long" "$(relu)" "$(python3 -c "print(f'{$single / 2:.9g}')")"
 succeeds "a sweep over images" predict -p roofline --gpu H100 -m resnet50 --batch 1,32 --image 224,256 --dataset-size 1000
 holds "has their columns" "gpu                    batch  image" stdout
-holds "images a second, the phases and the epoch" "images/s  coverage %  GiB  fits  GPU seen %  input copy  result copy  epoch s" stdout
+holds "images a second, the phases and the epoch" "images/s  fits  trust  +-%  GiB  forward  backward  input copy  result copy  epoch s" stdout
 succeeds "a trace with copies" predict -p roofline --gpu H100 -m mobilenet_v2 --input pageable --result pinned --host pgb-titanrtx --trace copies.json --json
 cp stdout copies.txt
 cat >copies.py <<'END'
@@ -350,28 +350,42 @@ printf '{"forward_us": -7}' >negative.json
 refuses "a host that is faster than light" 1 "must be a number in 0..100000" $v --host negative.json
 refuses "a dataset without copies" 1 "holds no copies from host to device" $v --host synthetic.h5
 
+# --- several models
+succeeds "several GPUs and models between commas" predict -p roofline --gpu H100,sms=100,A100-40 --model gpt2,n_layer=6,bert-base --batch 1,2
+[ "$(grep -c '^gpt2,n_layer=6  NVIDIA H100 80GB HBM3 with sms=100 \|^gpt2,n_layer=6  NVIDIA A100\|^bert-base ' stdout)" = 8 ] && ok "are a table" || not_ok "are a table" "$(cat stdout)"
+succeeds "as JSON" predict -p roofline --gpu H100,A100-40 --model gpt2,bert-base --json
+is "are a list" "$(python3 -c 'import json; print([r["model"] for r in json.load(open("stdout"))])')" "['gpt2', 'gpt2', 'bert-base', 'bert-base']"
+succeeds "text and images" predict -p roofline --gpu H100 --model gpt2,resnet50
+holds "have a rate in common" "tokens, images/s" stdout
+refuses "several models of a curve" 2 "give one --model" predict -p roofline --gpu H100 --model gpt2,bert-base --power-limit 300,400
+fails_saying "what does not fit, where that shall fail" 3 "1 of 2 forecasts does not fit" predict -p roofline --gpu T4 --model gpt2,llama-2-70b --fail-if-not-fit
+succeeds "what fits" predict -p roofline --gpu T4 --model gpt2 --mode training --fail-if-not-fit
+holds "and with which optimizer" "fits with optimizer adamw" stdout
+
 # --- bad input
-succeeds "without a predictor: the pretrained one" predict --gpu H200 -m gpt3-2.7b
-holds "is named" "by pretrained (rooftile), which was fitted to this GPU for" stdout # in bf16
-succeeds "an H200 in bf16" predict --gpu H200 -m gpt3-2.7b --dtype bf16
+succeeds "without a predictor: the pretrained one" predict --explain --gpu H200 -m gpt3-2.7b
+holds "is named" "pretrained (rooftile), fitted to this GPU for" stdout # in bf16
+succeeds "an H200 in bf16" predict --explain --gpu H200 -m gpt3-2.7b --dtype bf16
 holds "is known in its products alone" "fitted to this GPU for " stdout
-holds "which are named" "% of the time (linear in bf16, attention in bf16), to other GPUs for the rest" stdout
-holds "and how it is known" "known     measured " stdout
+holds "which are named" "(linear in bf16, attention in bf16)" stdout
+holds "and how it is known" "known      measured " stdout
+holds "in a word, with its error" "% off: this GPU was measured (" stdout
 sed 's/"NVIDIA B200"/"NVIDIA Next"/; s/"10.0"/"13.0"/; /"chip"/d' "$ROOFTILE_SOURCE/datasets/devices/b200.json" >next.json
-succeeds "a GPU that is yet to come" predict --gpu next.json -m gpt3-2.7b
-holds "is newer than all that was measured" "known     older designs only" stdout
-succeeds "half an L40S" predict --gpu L40S,sms=71 -m gpt3-2.7b
-holds "is a chip that was measured" "known     same chip" stdout
-succeeds "the roofline" predict -p roofline --gpu L4 -m gpt3-2.7b
+succeeds "a GPU that is yet to come" predict --explain --gpu next.json -m gpt3-2.7b
+holds "is newer than all that was measured" "known      older designs only" stdout
+holds "of which the grade says so" "off: of this GPU's design nothing was measured, only of older ones" stdout
+succeeds "half an L40S" predict --explain --gpu L40S,sms=71 -m gpt3-2.7b
+holds "is a chip that was measured" "known      same chip" stdout
+succeeds "the roofline" predict --explain -p roofline --gpu L4 -m gpt3-2.7b
 lacks "knows no GPU" "known  " stdout
-succeeds "in fp32" predict --gpu H200 -m bert-base
-holds "it is said to be known in others" "which was fitted to this GPU only in bf16, fp8" stdout
-succeeds "a GPU whose SMs were changed" predict --gpu A100-PCIE-40GB,sms=20 -m bert-base
-holds "is not the one that was measured" "which was not fitted to a GPU of these numbers" stdout
+succeeds "in fp32" predict --explain --gpu H200 -m bert-base
+holds "it is said to be known in others" "fitted to this GPU only in bf16, fp8" stdout
+succeeds "a GPU whose SMs were changed" predict --explain --gpu A100-PCIE-40GB,sms=20 -m bert-base
+holds "is not the one that was measured" "not fitted to a GPU of these numbers" stdout
 holds "and is named with its changes" "on NVIDIA A100-PCIE-40GB with sms=20" stdout
-succeeds "a GPU that was measured in fp32" predict --gpu A100-PCIE-40GB -m bert-base
-holds "is known" "by pretrained (rooftile), which was fitted to this GPU" stdout
-succeeds "and not in fp16" predict --gpu P4 -m bert-base --dtype fp16
+succeeds "a GPU that was measured in fp32" predict --explain --gpu A100-PCIE-40GB -m bert-base
+holds "is known" "pretrained (rooftile), fitted to this GPU" stdout
+succeeds "and not in fp16" predict --explain --gpu P4 -m bert-base --dtype fp16
 holds "of which that is said" "fitted to this GPU only in fp32" stdout
 succeeds "a B200, whose vector peak in 16 bits is not published" predict --gpu B200 -m llama-3-8b --dtype bf16
 refuses "where it is not there" 1 "nowhere.h5" env ROOFTILE_PRETRAINED=nowhere.h5 "$ROOFTILE" predict --gpu H200 -m bert-base

@@ -84,7 +84,7 @@ wait_until $pid test -e best.h5.checkpoint
 kill -INT $pid
 wait $pid
 status=$?
-if [ $status = 1 ]; then ok "Ctrl-C is exit status 1"; else not_ok "Ctrl-C is exit status 1" "$status" "$(cat stderr)"; fi
+if [ $status = 130 ]; then ok "Ctrl-C is exit status 130"; else not_ok "Ctrl-C is exit status 130" "$status" "$(cat stderr)"; fi
 holds "and says how to go on" "with --resume goes on" stderr
 succeeds "the best so far evaluates" "$ROOFTILE" evaluate --predictor best.h5 data.h5 --op softmax --quiet
 finish
