@@ -55,7 +55,7 @@ const struct rt_command rt_program = {
         "rooftile " RT_VERSION ": forecasts how long deep-learning work takes on GPUs nobody in the room has",
     .details =
         "`rooftile COMMAND --help` explains each. Start with:\n"
-        "  rooftile predict --gpu H200 --model gpt3-2.7b --batch 2 --seq 2048\n"
+        "  rooftile predict --gpu B200 --model Qwen/Qwen3.5-27B --mode decode --batch 32 --context 4096\n"
         "  rooftile collect -o cpu.h5 --budget 60s\n"
         "  rooftile train cpu.h5 -o predictor.h5\n"
         "  rooftile evaluate --predictor predictor.h5 cpu.h5\n\n"

@@ -10,4 +10,4 @@ setup_packages $build_packages gnuplot-nox # draws the pictures of pages
 setup_build "$source_folder/build" -DCMAKE_BUILD_TYPE=Release -DROOFTILE_TESTS=OFF "$@"
 echo "Built build/rooftile. Next:"
 echo "  export PATH=$source_folder/build:\$PATH"
-echo "  rooftile predict --gpu H200 --model gpt3-2.7b --batch 2 --seq 2048 --report forecast.html"
+echo "  rooftile predict --gpu B200 --model Qwen/Qwen3.5-27B --mode decode --batch 32 --context 4096 --report forecast.html"

@@ -34,7 +34,7 @@ for package in gcc libhdf5-dev libopenblas-dev; do
 done
 tries "rooftile --version" rooftile --version
 head -n 3 "$work/stdout" | sed 's/^/# /'
-tries "a forecast" rooftile predict --gpu H200 --model gpt3-2.7b --batch 2 --seq 2048
+tries "a forecast" rooftile predict --gpu B200 --model Qwen/Qwen3.5-27B --mode decode --batch 32 --context 4096
 head -n 3 "$work/stdout" | sed 's/^/# /'
 tries "the forecast has a total" says "total"
 tries "its report as a page" rooftile predict --gpu H200 --model gpt2-large --report forecast.html

@@ -24,6 +24,7 @@ kinds            | a | leave-one-gpu-out                      | 4 min  | train -
 convolutions     | n, c | convolutions                         | 5 min  | train --family conv --no-test --hold-out-gpu; evaluate --op conv2d --by dtype,kind,phase; calibrate
 collectives      | a, c | collectives                         | 1 min  | train --no-test --hold-out-gpu --family collective; scripts/collective_table.py
 intervals        | n, a | intervals                           | 5 min  | crossval --leave-out gpu -p rooftile --calibrate-split train, test; evaluate
+grades           | n, a, c | intervals                           | 20 min | crossval --leave-out generation; evaluate --by grade; scripts/grades_table.py
 sessions         | n    | intervals                           | 9 min  | train --no-test --hold-out-gpu; calibrate; evaluate; evaluate --workloads
 models           | n | models                                 | 1 min  | train; train --no-test; evaluate --workloads
 published-models | n | models                                 | 10 min | train -p neusight --hold-out-gpu AMD; evaluate --workloads --compare; --graphs
@@ -393,6 +394,40 @@ for name, rows in (("all", runs), ("without those apart", [run for run in runs i
     print(f"both GPUs, {name}: {len(rows)} runs; TPOT {both(errors('tpot', 'ms', rows))}; tokens/s {both(errors('output', 'per_s', rows))}; "
           f"TTFT {both(errors('ttft', 'ms', rows))}; to 8 users {len(few)} runs, TTFT {both(errors('ttft', 'ms', few))}")
 END
+}
+
+# Errors by the grade of a forecast: the predictor that comes along, and those without a generation and everything newer.
+make_grades() {
+    local fold file corpus json=() folds=$work/grades-folds
+    evaluate() { # KIND:CORPUS:FOLD EVALUATE-OPTION...: those that the predictor can forecast
+        "$rooftile" evaluate "${@:2}" --by grade --json --quiet >"$work/grades-$1.json" 2>/dev/null && json+=("$1:$work/grades-$1.json") || true
+    }
+    "$rooftile" crossval "$(data neusight)" "$(data aiconfigurator)" --leave-out generation -p rooftile -o "$folds" --quiet >/dev/null
+    python3 "$source_folder/scripts/corpora/aiconfigurator_serving.py" "$aiconfigurator/silicon_sample.csv" --serving -o "$work/serving.csv" >&2
+    for file in pretrained "$folds"/fold-{Ada%2C-Hopper,Ampere,Volta%2C-Turing}/rooftile/predictor.h5; do
+        fold=${file#"$folds"/fold-} fold=${fold%%/*}
+        for corpus in dgxc llm_foundry llm_inference_bench megatron_bridge mlperf_training nanotron nemo neusight optimum_benchmark \
+            pipeweave_runs pytorch_gpu_benchmark splitwise vtrain; do
+            evaluate "models:$corpus:$fold" -p "$file" --workloads "$(data "$corpus")"
+        done
+        evaluate "serving:aiconfigurator:$fold" -p "$file" --serving "$work/serving.csv" --fallback
+    done
+    while read -r fold corpus gpu; do
+        evaluate "kernels:$corpus-$gpu:$fold" -p "$folds/fold-$fold/rooftile/predictor.h5" "$(data "$corpus")" --gpu "$gpu"
+    done <<'GPUS'
+Ampere neusight A100
+Ampere neusight L4
+Volta%2C-Turing neusight V100
+Volta%2C-Turing neusight T4
+Volta%2C-Turing neusight A100
+Ada%2C-Hopper neusight L4
+CDNA neusight MI100
+CDNA-2 neusight MI210
+Ada%2C-Hopper aiconfigurator H100
+Ada%2C-Hopper aiconfigurator L40S
+Ada%2C-Hopper aiconfigurator H200
+GPUS
+    python3 "$source_folder/scripts/grades_table.py" "${json[@]}" >"$out/grades.csv"
 }
 
 # Whole vision models on GPUs of which no kernel is in training, in their servers and in a mean one.

@@ -23,7 +23,7 @@ setup_packages() {
         esac
     done
     [ ${#missing[@]} = 0 ] && return 0
-    echo "Installing: ${missing[*]}" >&2
+    echo "Installing, which may take a minute: ${missing[*]}" >&2
     if [ "$(id -u)" != 0 ]; then
         if ! command -v sudo >/dev/null; then
             echo "Not root and no sudo: ask an administrator to run: apt-get install ${missing[*]}" >&2
@@ -44,13 +44,32 @@ setup_packages() {
     rm -f "$quiet"
 }
 
+# What cmake says goes to LOG; its percents are shown: on a terminal in one line, else by tens.
+show_progress() { # LOG
+    local line percent shown=-1
+    while IFS= read -r line; do
+        echo "$line"
+        [[ $line =~ ^\[\ *([0-9]+)%\] ]] || continue
+        percent=${BASH_REMATCH[1]}
+        if [ -t 2 ] && [ "$percent" != "$shown" ]; then
+            printf '\r  %3d%%  %d:%02d ' "$percent" $((SECONDS / 60)) $((SECONDS % 60)) >&2
+            shown=$percent
+        elif [ ! -t 2 ] && [ $((percent / 10)) -gt "$shown" ]; then
+            shown=$((percent / 10))
+            echo "  $percent% after $SECONDS s" >&2
+        fi
+    done >"$1"
+    [ ! -t 2 ] || printf '\r\033[K' >&2
+}
+
 setup_build() {
     local folder=$1 log
     shift
     log=$folder/build.log
     mkdir -p "$folder"
-    echo "Building in ${folder#"$source_folder"/} ..." >&2
-    if ! { cmake -S "$source_folder" -B "$folder" "$@" && cmake --build "$folder" -j "$(nproc)"; } >"$log" 2>&1; then
+    echo "Building in ${folder#"$source_folder"/}: a few minutes the first time" >&2
+    SECONDS=0
+    if ! (set -o pipefail; { cmake -S "$source_folder" -B "$folder" "$@" && cmake --build "$folder" -j "$(nproc)"; } 2>&1 | show_progress "$log"); then
         grep -E 'error|Error|CMake' "$log" | head -n 20 >&2
         echo "The build failed; the whole log is $log" >&2
         return 1

@@ -616,13 +616,13 @@ const struct rt_command rt_command_predict = {
     .brief = "forecast how long a model takes on a GPU",
     .about =
         "Forecasts how long one step of a model takes: the model becomes a graph of ops, the predictor "
-        "forecasts each kernel, and they are added up. Several GPUs, batches or sequences give one table.",
+        "forecasts each kernel, and they are added up. Several models, GPUs, batches or sequences give one table.",
     .details =
         "Ops that only move data have no network of their own; they take as long as elementwise ops of as "
         "many "
         "bytes, and are listed. docs/guide/predict.md says what is counted and what is not.\n\n"
-        "Example: GPT-3 2.7B on a GPU that is not in the room\n"
-        "  rooftile predict --gpu H200 --model gpt3-2.7b --batch 2 --seq 2048\n"
+        "Example: a model of the Hub on a GPU that is not in the room\n"
+        "  rooftile predict --gpu B200 --model Qwen/Qwen3.5-27B --mode decode --batch 32 --context 4096\n"
         "Example: an epoch of ImageNet, with its images copied from page-locked memory\n"
         "  rooftile predict --gpu A100-SXM4-40GB -m resnet50 --mode training --batch 256 --autocast \\\n"
         "    --layout nhwc --optimizer sgd --input pinned --overlap --dataset-size 1281167\n"

@@ -113,7 +113,7 @@ char *rt_trust_words(const struct rt_trust *trust)
         rt_text_item(&words, "; ", "%.0f%% of the time waits for the host", 100 * trust->host);
     char *reason = rt_text_take(&words), *sentence = NULL;
     if (isnan(trust->ln_error))
-        sentence = rt_sentence("not graded without {interval}: %s", reason);
+        sentence = rt_format("not graded, as it has no interval: %s", reason);
     else
         sentence = rt_format("%s, about %.0f%% off: %s", rt_grades[rt_trust_grade(trust)], rt_trust_error_pct(trust),
                              reason);

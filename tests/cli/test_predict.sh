@@ -163,7 +163,7 @@ holds "with its columns" "tokens/s" stdout
 holds "the interval's columns say its level" "90% from" stdout
 succeeds "a sweep with a GPU without the dtype" predict -p roofline --gpu P100 --gpu H100 --gpu T4 -m gpt2-large --dtype fp8 --batch 1,2
 holds "forecasts the others" "  yes  " stdout
-holds "has rows of - for it" "Tesla P100-PCIE-16GB       1      1024      -         -  -     -      -" stdout
+holds "has rows of - for it" "Tesla P100-PCIE-16GB       1      1024      -         -  -     -        -    -        -         -" stdout
 holds "and says why below" "Tesla P100-PCIE-16GB has no fp8 peak for linear; choose another --dtype" stdout
 holds "for each of them" "Tesla T4 has no fp8 peak for linear" stdout
 succeeds "as JSON" predict -p roofline --gpu P100 --gpu H100 -m gpt2-large --dtype fp8 --json
