@@ -358,7 +358,8 @@ is "are a list" "$(python3 -c 'import json; print([r["model"] for r in json.load
 succeeds "text and images" predict -p roofline --gpu H100 --model gpt2,resnet50
 holds "have a rate in common" "tokens, images/s" stdout
 refuses "several models of a curve" 2 "give one --model" predict -p roofline --gpu H100 --model gpt2,bert-base --power-limit 300,400
-fails_saying "what does not fit, where that shall fail" 3 "1 of 2 forecasts does not fit" predict -p roofline --gpu T4 --model gpt2,llama-2-70b --fail-if-not-fit
+predict -p roofline --gpu T4 --model gpt2,llama-2-70b --fail-if-not-fit >stdout 2>stderr
+is "what does not fit, where that shall fail" "$? $(tail -n 1 stderr)" "3 rooftile: 1 of 2 forecasts does not fit into the memory"
 succeeds "what fits" predict -p roofline --gpu T4 --model gpt2 --mode training --fail-if-not-fit
 holds "and with which optimizer" "fits with optimizer adamw" stdout
 
