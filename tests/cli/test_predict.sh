@@ -374,7 +374,7 @@ holds "in a word, with its error" "% off: this GPU was measured (" stdout
 sed 's/"NVIDIA B200"/"NVIDIA Next"/; s/"10.0"/"13.0"/; /"chip"/d' "$ROOFTILE_SOURCE/datasets/devices/b200.json" >next.json
 succeeds "a GPU that is yet to come" predict --explain --gpu next.json -m gpt3-2.7b
 holds "is newer than all that was measured" "known      older designs only" stdout
-holds "of which the grade says so" "off: of this GPU's design nothing was measured, only of older ones" stdout
+holds "of which the grade says so" "off: of this GPU's design nothing was measured, only of older" stdout
 succeeds "half an L40S" predict --explain --gpu L40S,sms=71 -m gpt3-2.7b
 holds "is a chip that was measured" "known      same chip" stdout
 succeeds "the roofline" predict --explain -p roofline --gpu L4 -m gpt3-2.7b
