@@ -22,7 +22,7 @@ published        | n | leave-one-gpu-out                      | 3 h    | crossva
 dtypes           | a | leave-one-gpu-out, calibration         | 4 min  | train --no-test --hold-out-gpu; evaluate --op gemm --dtype
 kinds            | a | leave-one-gpu-out                      | 4 min  | train --no-test --hold-out-gpu; evaluate --op attention; --op moe --dtype
 convolutions     | n, c | convolutions                         | 5 min  | train --family conv --no-test --hold-out-gpu; evaluate --op conv2d --by dtype,kind,phase; calibrate
-collectives      | a, c | collectives                         | 1 min  | train --no-test --hold-out-gpu --family collective; scripts/collective_table.py
+collectives      | a, c | collectives                         | 1 min  | train --no-test --hold-out-gpu --family collective; scripts/collective_table.py, collective_servers.py
 intervals        | n, a | intervals                           | 5 min  | crossval --leave-out gpu -p rooftile --calibrate-split train, test; evaluate
 grades           | n, a, c | intervals                           | 20 min | crossval --leave-out generation; evaluate --by grade; scripts/grades_table.py
 sessions         | n    | intervals                           | 9 min  | train --no-test --hold-out-gpu; calibrate; evaluate; evaluate --workloads
@@ -210,9 +210,9 @@ make_convolutions() {
 }
 
 # Collectives of a corpus as a dataset and as CSV: $work/collectives-NAME.h5 and $work/collectives-NAME/.
-collectives() { # vidur | pipeweave | nccl
+collectives() { # vidur | pipeweave | nccl | xla
     local name=$work/collectives-$1 converter=collectives
-    [ "$1" != nccl ] || converter=nccl_tests
+    case $1 in nccl) converter=nccl_tests ;; xla) converter=xla ;; esac
     [ -e "$name.h5" ] || {
         "$source_folder/scripts/corpora/$converter.py" "$corpora/$1" -o "$name" >/dev/null
         "$rooftile" dataset import --format csv "$name" -o "$name.h5" --quiet >/dev/null
@@ -221,8 +221,8 @@ collectives() { # vidur | pipeweave | nccl
 }
 
 make_collectives() {
-    local vidur pipeweave nccl published gpu file
-    vidur=$(collectives vidur) pipeweave=$(collectives pipeweave) nccl=$(collectives nccl) published=$work/collectives-aiconfigurator
+    local vidur pipeweave nccl xla published gpu file
+    vidur=$(collectives vidur) pipeweave=$(collectives pipeweave) nccl=$(collectives nccl) xla=$(collectives xla) published=$work/collectives-aiconfigurator
     [ -d "$published" ] || "$rooftile" dataset export "$(data aiconfigurator)" -o "$published" >/dev/null
     for gpu in A100 H100 H200 H800 B200 L40S Ada A40; do
         grep -qw "$gpu" "$published/devices.csv" "$vidur/devices.csv" "$pipeweave/devices.csv" || continue # an older cut has no B200
@@ -230,8 +230,9 @@ make_collectives() {
         "$rooftile" train "$(data aiconfigurator)" "$vidur.h5" "$pipeweave.h5" "$nccl.h5" --family collective --no-test \
             --hold-out-gpu "${gpu/Ada/RTX 6000 Ada}" --seed 1 --threads 1 --quiet --overwrite -o "$file" >/dev/null
         "$source_folder/scripts/collective_table.py" "$(dirname "$rooftile")/librooftile.so" "$file" "$gpu" AIConfigurator="$published" \
-            Vidur="$vidur" PipeWeave="$pipeweave" nccl-tests="$nccl" | sed "$([ "$gpu" = A100 ] || echo 1d)"
+            Vidur="$vidur" PipeWeave="$pipeweave" nccl-tests="$nccl" XLA="$xla" | sed "$([ "$gpu" = A100 ] || echo 1d)"
     done >"$out/collectives.csv"
+    "$source_folder/scripts/collective_servers.py" "$rooftile" "$corpora/nccl" >"$out/collectives-servers.csv"
 }
 
 make_intervals() {

@@ -144,12 +144,29 @@ static void add_predictor(struct rt_report *report, const struct rt_prediction *
     free(words);
 }
 
+/* " x 64 (data 2, tensor 8, pipeline 4 in 8 chunks)", without those of 1. */
+static void add_degrees(struct rt_text *title, const struct rt_parallelism *p, int64_t gpus)
+{
+    const struct {
+        const char *name;
+        int64_t degree;
+    } degrees[] = {{"data", p->data},     {"tensor", p->tensor},   {"attention", p->attention},
+                   {"expert", p->expert}, {"context", p->context}, {"pipeline", p->pipeline}};
+    struct rt_text words = {0};
+    for (size_t d = 0; d < RT_COUNT(degrees); d++)
+        if (degrees[d].degree > 1)
+            rt_text_item(&words, ", ", "%s %" PRId64, degrees[d].name, degrees[d].degree);
+    if (p->chunks > 1)
+        rt_text_add(&words, " in %" PRId64 " chunks", p->chunks);
+    rt_text_add(title, " x %" PRId64 " (%s)", gpus, words.text);
+    rt_text_release(&words);
+}
+
 static void add_title(struct rt_report *report, const struct rt_prediction *prediction)
 {
     const struct rt_graph_options *o = &prediction->graph.options;
     const struct rt_parallelism *p = &prediction->forecast.options.parallel;
-    int64_t attention = o->attention_data_parallel > 1 ? o->attention_data_parallel : 1;
-    int64_t tokens = rt_parallelism_sequence(p), gpus = p->data * p->pipeline * o->tensor_parallel * attention * tokens;
+    int64_t tokens = rt_parallelism_sequence(p), gpus = rt_parallelism_gpus(p);
     struct rt_text title = {0};
     rt_text_add(&title, "%s, %s", prediction->model, rt_steps[o->step]);
     if (o->groups != NULL) {
@@ -192,8 +209,7 @@ static void add_title(struct rt_report *report, const struct rt_prediction *pred
         rt_text_add(&title, " x %" PRId64 " (data %" PRId64 ", ulysses %" PRId64 ", ring %" PRId64 ")", gpus, p->data,
                     p->ulysses > 1 ? p->ulysses : 1, p->ring > 1 ? p->ring : 1);
     else if (gpus > 1)
-        rt_text_add(&title, " x %" PRId64 " (data %" PRId64 ", tensor %" PRId64 ", pipeline %" PRId64 ")",
-                    gpus, p->data, o->tensor_parallel, p->pipeline);
+        add_degrees(&title, p, gpus);
     if (p->microbatches > 1)
         rt_text_add(&title, ", %" PRId64 " microbatches, %s", p->microbatches,
                     rt_pipeline_schedules[p->schedule]);

@@ -1,7 +1,7 @@
 /*
  * How fast forecasts are, through the library and on one core: GPT-3 2.7B, batch 2, sequence 2048, inference,
- * graph and forecast together; a decode step of a served Qwen3-235B-A22B (94 layers, 128 experts); and a
- * sweep over batches and sequences, all different, one after the other and TOGETHER at a time. All are also
+ * graph and forecast together; a decode step of a served Qwen3-235B-A22B (94 layers, 128 experts); a step of
+ * training Llama 3.1 405B on 16,384 GPUs (from settling it on, by `predict`'s road); and a sweep over batches and sequences, all different, one after the other and TOGETHER at a time. All are also
  * given as times of a cblas_sgemm of 512 x 512 matrices in the same round. Times alone are asked for, no
  * memory.
  *
@@ -14,7 +14,7 @@
  *
  * One line per predictor, medians of all rounds: us of a forecast, the same over the time of the sgemm,
  * forecasts/s of the sweep one by one and together, both times the time of the sgemm; us of the decode step,
- * and over the sgemm. Lines that begin with # are words.
+ * and over the sgemm; us of the step of training. Lines that begin with # are words.
  *
  * Beside an earlier state of the house: check it out into a folder of its own (`git worktree add`), build
  * both with CMAKE_BUILD_TYPE=Release, and let the two programs take turns, each with the predictor that its
@@ -39,6 +39,7 @@
 #include "models/predictors/predictor/recipe.h"
 #include "predict/step/forecast.h"
 #include "predict/step/forecast_graphs.h"
+#include "predict/step/prediction.h"
 
 #define MATRIX     512
 #define SINGLES    101   /* forecasts of the one shape in a round */
@@ -51,7 +52,7 @@
 struct setup {
     const char *name;
     struct rt_predictor predictor;
-    double single[MAX_ROUNDS], served[MAX_ROUNDS];  /* seconds */
+    double single[MAX_ROUNDS], served[MAX_ROUNDS], trained[MAX_ROUNDS]; /* seconds */
     double alone[MAX_ROUNDS], together[MAX_ROUNDS]; /* forecasts/s */
 };
 
@@ -172,6 +173,7 @@ static double time_sgemm(float *block)
 
 struct subject {
     struct rt_model model, served;
+    struct rt_model_source trained;
     struct rt_device device;
 };
 
@@ -247,6 +249,41 @@ static double time_served(const struct setup *setup, const struct subject *subje
     return median(seconds, SINGLES);
 }
 
+/* Megatron's cut of the Llama 3 paper's size: dp 128, tp 8, pp 16. */
+static void train_step(const struct setup *setup, const struct subject *subject)
+{
+    struct rt_step step = RT_STEP_NOT_GIVEN;
+    struct rt_prediction prediction = {.refused = NULL};
+    step.mode = RT_STEP_TRAINING;
+    step.runtime = RT_RUNTIME_MEGATRON;
+    step.dtype = RT_BF16;
+    step.batch = 2048;
+    step.sequence = 8192;
+    step.parallel.data = 128;
+    step.parallel.tensor = 8;
+    step.parallel.pipeline = 16;
+    step.parallel.microbatches = 16;
+    step.parallel.sequence = true;
+    step.parallel.shard = RT_SHARD_OPTIMIZER;
+    stop_where(rt_prediction_begin(&step, &subject->trained, &subject->device, &prediction));
+    struct rt_forecast_options how = rt_prediction_how(&prediction);
+    how.fallback = true;
+    stop_where(rt_forecast_graph(&prediction.graph, &setup->predictor, &prediction.device, &how,
+                                 &prediction.forecast));
+    rt_prediction_release(&prediction);
+}
+
+static double time_trained(const struct setup *setup, const struct subject *subject)
+{
+    double seconds[SINGLES];
+    for (size_t i = 0; i < SINGLES; i++) {
+        double began = rt_clock();
+        train_step(setup, subject);
+        seconds[i] = rt_clock() - began;
+    }
+    return median(seconds, SINGLES);
+}
+
 /* Forecasts/s, so many a call. */
 static double time_sweep(const struct setup *setup, const struct subject *subject, size_t each)
 {
@@ -274,6 +311,7 @@ static void run_rounds(struct setup *setups, size_t count, const struct subject 
         for (size_t i = 0; i < count; i++) {
             setups[i].single[r] = time_single(&setups[i], subject);
             setups[i].served[r] = time_served(&setups[i], subject);
+            setups[i].trained[r] = time_trained(&setups[i], subject);
             setups[i].alone[r] = time_sweep(&setups[i], subject, 1);
             setups[i].together[r] = time_sweep(&setups[i], subject, TOGETHER);
         }
@@ -286,13 +324,14 @@ static void print_results(struct setup *setups, size_t count, double *sgemm, siz
     printf("# %s, kernels for %s; sgemm of %d: %.1f us; %zu rounds\n", rt_blas_library(), rt_blas_core(),
            MATRIX, 1e6 * unit, rounds);
     printf("# predictor us/forecast over-sgemm forecasts/s per-sgemm together/s per-sgemm us/decode "
-           "over-sgemm\n");
+           "over-sgemm us/405B-training\n");
     for (size_t i = 0; i < count; i++) {
         double single = median(setups[i].single, rounds), alone = median(setups[i].alone, rounds);
         double together = median(setups[i].together, rounds);
         double served = median(setups[i].served, rounds);
-        printf("%s %.1f %.4f %.0f %.2f %.0f %.2f %.1f %.4f\n", setups[i].name, 1e6 * single, single / unit,
-               alone, alone * unit, together, together * unit, 1e6 * served, served / unit);
+        printf("%s %.1f %.4f %.0f %.2f %.0f %.2f %.1f %.4f %.1f\n", setups[i].name, 1e6 * single,
+               single / unit, alone, alone * unit, together, together * unit, 1e6 * served, served / unit,
+               1e6 * median(setups[i].trained, rounds));
     }
 }
 
@@ -313,6 +352,7 @@ int main(int argc, char **argv)
     const char *model = getenv("ROOFTILE_BENCH_MODEL");
     stop_where(rt_model_named(model != NULL ? model : "gpt3-2.7b", &subject.model));
     stop_where(rt_model_named("qwen3-235b-a22b", &subject.served));
+    stop_where(rt_model_source_find_as("llama-3.1-405b", NULL, &subject.trained));
     stop_where(rt_device_named("H100", &subject.device));
     struct setup *setups = rt_calloc(count, sizeof *setups);
     float *block = rt_calloc(3 * (size_t)MATRIX * MATRIX, sizeof *block);

@@ -384,3 +384,14 @@ done
 [ ! -d "$shared/aiter" ] || succeeds aiter_possible "$ROOFTILE" dataset validate aiter.h5
 [ ! -d "$shared/vidur" ] || succeeds vidur_possible "$ROOFTILE" dataset validate vidur.h5
 finish
+
+# ---- OpenXLA's collectives: whole messages, times from rates ----
+mkdir xla-folder
+cat >xla-folder/collective.csv <<'EOF2'
+device,opcode,elements_f32,groups,gpus_per_group,pairs,bytes_per_s
+sm_90,all-gather,1048576,1,8,0,4194304000
+sm_90,all-reduce,1024,1,8,0,1e9
+EOF2
+import_of xla xla-folder
+holds xla_left "1 times below 1 MiB" xla.txt
+holds xla_time ",1000," xla.out/samples.csv

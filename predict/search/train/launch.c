@@ -86,6 +86,13 @@ static bool recomputes(const struct launched *l, enum rt_recompute what)
     return of(l, RT_AXIS_RECOMPUTE) == (int64_t)what;
 }
 
+/* Of what is shared out. */
+static int64_t copies(const struct launched *l)
+{
+    int64_t gpus = of(l, RT_AXIS_SHARD_GPUS);
+    return gpus > 0 ? of(l, RT_AXIS_DP) * of(l, RT_AXIS_CP) / gpus : 1;
+}
+
 /* A line of a command that goes on. */
 static void add_line(struct rt_text *out, const char *text)
 {
@@ -161,6 +168,8 @@ static void add_megatron(const struct launched *l, struct rt_text *out)
         ADD(out, "--sequence-parallel%s", l->step.parallel.tensor_overlap ? " --tp-comm-overlap" : "");
     if (of(l, RT_AXIS_SHARD) == RT_SHARD_OPTIMIZER)
         ADD(out, "--use-distributed-optimizer");
+    if (copies(l) > 1)
+        ADD(out, "--num-distributed-optimizer-instances %" PRId64, copies(l));
     if (of(l, RT_AXIS_DP) > 1 && !l->request->step.parallel.no_overlap)
         ADD(out, "--overlap-grad-reduce");
     if (recomputes(l, RT_RECOMPUTE_LAYERS))
@@ -184,7 +193,7 @@ static void add_torchtitan(const struct launched *l, struct rt_text *out)
     ADD(out,
         "--parallelism.data_parallel_shard_degree %" PRId64
         " --parallelism.data_parallel_replicate_degree %" PRId64,
-        shards ? of(l, RT_AXIS_DP) : 1, shards ? 1 : of(l, RT_AXIS_DP));
+        shards ? of(l, RT_AXIS_DP) / copies(l) : 1, shards ? copies(l) : of(l, RT_AXIS_DP));
     if (of(l, RT_AXIS_PP) > 1)
         ADD(out,
             "--parallelism.pipeline_parallel_schedule %s --parallelism.pipeline_parallel_microbatch_size "
@@ -235,7 +244,8 @@ static void add_fsdp(const struct launched *l, struct rt_text *out)
     ADD(out, "accelerate launch --use_fsdp --num_machines %" PRId64 " --num_processes %" PRId64,
         (l->cell->gpus + l->node - 1) / l->node, l->cell->gpus);
     ADD(out, "--fsdp_sharding_strategy %s --fsdp_auto_wrap_policy TRANSFORMER_BASED_WRAP",
-        strategies[of(l, RT_AXIS_SHARD)]);
+        copies(l) > 1 ? (of(l, RT_AXIS_SHARD) == RT_SHARD_PARAMETERS ? "HYBRID_SHARD" : "HYBRID_SHARD_ZERO2")
+                      : strategies[of(l, RT_AXIS_SHARD)]);
     if (recomputes(l, RT_RECOMPUTE_LAYERS))
         ADD(out, "--fsdp_activation_checkpointing true");
     ADD(out, "--mixed_precision %s --gradient_accumulation_steps %d train.py",
@@ -248,10 +258,11 @@ static void add_deepspeed(const struct launched *l, struct rt_text *out)
 {
     rt_text_add(out,
                 "{\"train_batch_size\": %" PRId64 ", \"train_micro_batch_size_per_gpu\": %" PRId64
-                ", \"gradient_accumulation_steps\": %d,\n \"zero_optimization\": {\"stage\": %" PRId64
-                "}, \"%s\": {\"enabled\": true}}",
-                l->cell->batch, of(l, RT_AXIS_MICRO_BATCH), l->c->microbatches, of(l, RT_AXIS_SHARD),
-                l->request->step.dtype == RT_FP16 ? "fp16" : "bf16");
+                ", \"gradient_accumulation_steps\": %d,\n \"zero_optimization\": {\"stage\": %" PRId64,
+                l->cell->batch, of(l, RT_AXIS_MICRO_BATCH), l->c->microbatches, of(l, RT_AXIS_SHARD));
+    if (copies(l) > 1) /* MiCS, of stage 3 */
+        rt_text_add(out, ", \"mics_shard_size\": %" PRId64, of(l, RT_AXIS_SHARD_GPUS));
+    rt_text_add(out, "}, \"%s\": {\"enabled\": true}}", l->request->step.dtype == RT_FP16 ? "fp16" : "bf16");
 }
 
 /* A script of one's own. */
@@ -276,6 +287,10 @@ char *rt_training_launch(const struct rt_training_plan *plan, const struct rt_tr
                          .node = rt_training_node_gpus(plan, &plan->cell[c->cell])};
     struct rt_text out = {0};
     launches[plan->trainer - trainers](&l, &out);
+    if (l.step.lora > 0)
+        rt_text_add(&out,
+                    "\n# with adapters of rank %" PRId64 ", which the script puts on the layers' products",
+                    l.step.lora);
     return rt_text_take(&out);
 }
 
