@@ -214,7 +214,12 @@ static void add_by(struct rt_report *report, const struct rt_serving_evaluation 
     free(title);
 }
 
-/* Why runs have no forecast: a line per reason. */
+static bool is_refused(const struct rt_serving_run *run)
+{
+    return run->asked && run->reason != NULL;
+}
+
+/* Why runs that were asked for have no forecast: a line per reason. */
 static void add_refused(struct rt_report *report, const struct rt_serving_evaluation *evaluation)
 {
     static const struct rt_column reason_columns[] = {{"count", "n", 'd', 0}, {"reason", "why", 's', 0}};
@@ -222,12 +227,12 @@ static void add_refused(struct rt_report *report, const struct rt_serving_evalua
     const struct rt_serving_runs *runs = evaluation->runs;
     for (size_t r = 0; r < runs->count; r++) {
         size_t first = 0, same = 0;
-        if (runs->run[r].reason == NULL)
+        if (!is_refused(&runs->run[r]))
             continue;
-        while (runs->run[first].reason == NULL || strcmp(runs->run[first].reason, runs->run[r].reason) != 0)
+        while (!is_refused(&runs->run[first]) || strcmp(runs->run[first].reason, runs->run[r].reason) != 0)
             first++;
         for (size_t s = r; first == r && s < runs->count; s++)
-            same += runs->run[s].reason != NULL && strcmp(runs->run[s].reason, runs->run[r].reason) == 0;
+            same += is_refused(&runs->run[s]) && strcmp(runs->run[s].reason, runs->run[r].reason) == 0;
         if (same > 0)
             rt_table_row(table, (long long)same, runs->run[r].reason);
     }

@@ -5,6 +5,7 @@
 #include "base/progress.h"
 #include "base/status.h"
 #include "base/strings.h"
+#include "models/networks/architectures/architecture.h"
 #include "models/networks/step.h"
 #include "predict/serving/deployment.h"
 
@@ -164,6 +165,18 @@ void rt_serving_runs_release(struct rt_serving_runs *runs)
     *runs = (struct rt_serving_runs){0};
 }
 
+uint64_t rt_serving_run_key(const struct rt_serving_run *run)
+{
+    const double times[] = {run->least, run->ttft_us, run->tpot_us};
+    const int64_t whole[] = {run->input,           run->output,         run->concurrency,
+                             run->serve.tensor,    run->serve.pipeline, run->serve.expert,
+                             run->serve.attention, run->serve.data,     run->decode.data};
+    uint64_t key = rt_hash(rt_hash(RT_HASH_START, times, sizeof times), whole, sizeof whole);
+    for (int t = RT_SERVING_DEVICE; t <= RT_SERVING_CACHE; t++)
+        key = rt_hash(key, run->text[t], strlen(run->text[t]) + 1);
+    return key;
+}
+
 /* Tokens a second that users get who wait `ttft_us` for the first and `tpot_us` for each further one of the
  * mean output: Little's law, without what the server takes between requests. */
 static double output_per_s_of(const struct rt_serving_run *run, double ttft_us, double tpot_us)
@@ -239,6 +252,7 @@ static int settle(const struct rt_serving_run *run, const struct rt_parallelism 
 struct servers {
     struct rt_device device;
     struct rt_deployment serve, decode; /* decode: zeros where the first does both */
+    const char *server, *architecture, *dtype;
 };
 
 static int64_t most_of(const struct builder *builder, const struct job *job, size_t offset)
@@ -253,9 +267,9 @@ static int64_t most_of(const struct builder *builder, const struct job *job, siz
 }
 
 static int deploy(const struct builder *builder, const struct job *job, const struct rt_parallelism *cut,
-                  const struct rt_model_source *source, const struct rt_device *device,
-                  struct rt_deployment *out)
+                  const struct rt_model_source *source, struct servers *servers, struct rt_deployment *out)
 {
+    const struct rt_device *device = &servers->device;
     const struct rt_serving_run *run = &builder->evaluation->runs->run[builder->order[job->first]];
     int64_t input = most_of(builder, job, offsetof(struct rt_serving_run, input));
     const struct rt_server *server;
@@ -274,6 +288,9 @@ static int deploy(const struct builder *builder, const struct job *job, const st
         .longest_input = input,
         .longest = input + most_of(builder, job, offsetof(struct rt_serving_run, output))};
     status = settle(run, cut, source, device, &options.cost.graph);
+    servers->server = server->name;
+    servers->architecture = source->model.architecture->model_type;
+    servers->dtype = rt_dtypes[options.cost.graph.dtype].name;
     return status == RT_OK ? rt_deployment_open(&options, out) : status;
 }
 
@@ -286,9 +303,9 @@ static int open_servers(const struct builder *builder, const struct job *job, st
     if (status == RT_OK)
         status = rt_model_source_named(run->text[RT_SERVING_MODEL], &source);
     if (status == RT_OK)
-        status = deploy(builder, job, &run->serve, &source, &out->device, &out->serve);
+        status = deploy(builder, job, &run->serve, &source, out, &out->serve);
     if (status == RT_OK && run->decode.data > 0)
-        status = deploy(builder, job, &run->decode, &source, &out->device, &out->decode);
+        status = deploy(builder, job, &run->decode, &source, out, &out->decode);
     return status;
 }
 
@@ -344,6 +361,9 @@ static void judge_job(const struct builder *builder, const struct job *job)
         struct rt_serving_run *run = &builder->evaluation->runs->run[builder->order[i]];
         int own = status == RT_OK ? simulate(&servers, run, &builder->forecast[builder->order[i]]) : status;
         const struct rt_deployment *decodes = servers.decode.cost != NULL ? &servers.decode : &servers.serve;
+        run->server = servers.server;
+        run->architecture = servers.architecture;
+        run->dtype = servers.dtype;
         if (own == RT_OK)
             run->trust = rt_step_cost_trust(decodes->cost);
         else
@@ -391,17 +411,24 @@ static bool has_words(const struct rt_names *names, const char *text)
     return names->count == 0;
 }
 
+static bool is_asked(const struct rt_serving_options *options, const struct rt_serving_run *run)
+{
+    return has_words(options->gpus, run->text[RT_SERVING_DEVICE]) &&
+           (options->models->count == 0 || rt_names_match(options->models, run->text[RT_SERVING_MODEL]));
+}
+
 static size_t choose(struct builder *builder)
 {
-    const struct rt_names *models = builder->options->models;
     const struct rt_serving_runs *runs = builder->evaluation->runs;
     size_t count = 0;
     for (size_t r = 0; r < runs->count; r++) {
-        const struct rt_serving_run *run = &runs->run[r];
-        if (!has_words(builder->options->gpus, run->text[RT_SERVING_DEVICE]) ||
-            (models->count > 0 && !rt_names_match(models, run->text[RT_SERVING_MODEL])))
+        struct rt_serving_run *run = &runs->run[r];
+        run->asked = is_asked(builder->options, run);
+        if (!run->asked)
             continue;
         builder->evaluation->asked++;
+        if (rt_anchors_have(builder->predictor->anchors, rt_serving_run_key(run)))
+            refuse(run, rt_strdup("the predictor was calibrated to it"));
         if (run->reason == NULL)
             builder->order[count++] = r;
     }
@@ -467,9 +494,12 @@ int rt_evaluate_serving(struct rt_serving_runs *runs, const struct rt_predictor 
     free(builder.jobs);
     if (out->items.count > 0)
         return RT_OK;
+    const char *first = NULL; /* of those that were asked for */
+    for (size_t r = 0; r < runs->count && first == NULL; r++)
+        first = runs->run[r].asked ? runs->run[r].reason : NULL;
     return out->asked == 0 ? rt_fail(RT_ENOTFOUND, "no run is of a GPU and model with these names")
                            : rt_fail(RT_ENOTFOUND, "no run can be forecast; the first: %s",
-                                     runs->run[0].reason != NULL ? runs->run[0].reason : "not asked for");
+                                     first != NULL ? first : "nothing of it is known");
 }
 
 void rt_serving_evaluation_release(struct rt_serving_evaluation *evaluation)

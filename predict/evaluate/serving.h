@@ -57,6 +57,8 @@ struct rt_serving_run {
     double least, ttft_us, tpot_us, output_per_s; /* NaN: was not measured */
     size_t line;
     struct rt_trust trust; /* of the decode steps of those that were simulated: predict/step/grade.h */
+    bool asked;                                /* of the devices and models that were asked for */
+    const char *server, *architecture, *dtype; /* constant: what runs it, set where it was forecast */
     char *reason; /* owned: why it cannot be forecast; NULL: it can */
 };
 
@@ -70,6 +72,8 @@ struct rt_serving_runs {
  * it is kept, with its reason. Release in both cases. */
 int rt_serving_runs_read(const char *path, struct rt_serving_runs *out);
 void rt_serving_runs_release(struct rt_serving_runs *runs);
+/* Of all that it says: what a predictor that was calibrated to it knows it by. */
+uint64_t rt_serving_run_key(const struct rt_serving_run *run);
 
 /* ---- their simulation ---- */
 

@@ -1,6 +1,7 @@
 /* A model on GPUs. See deployment.h. */
 #include "predict/serving/deployment.h"
 #include "base/status.h"
+#include "models/networks/architectures/architecture.h"
 #include "base/text.h"
 #include "base/units.h"
 
@@ -64,9 +65,20 @@ static void describe(const struct rt_deployment_options *options, struct rt_depl
     };
 }
 
+struct rt_anchor rt_deployment_anchor(const struct rt_deployment_options *options)
+{
+    const struct rt_server *server = options->cost.server != NULL ? options->cost.server : rt_server_hidden();
+    const struct rt_anchor_kind kind = {.server = server->name,
+                                        .architecture = options->model->architecture->model_type,
+                                        .dtype = rt_dtypes[options->cost.graph.dtype].name,
+                                        .device = options->device->name};
+    return rt_anchor_of(options->predictor->anchors, &kind);
+}
+
 int rt_deployment_init(const struct rt_deployment_options *options, struct rt_deployment *out)
 {
     struct rt_step_cost_options cost = grid_of(options);
+    cost.scale = exp(rt_deployment_anchor(options).ln_factor);
     *out = (struct rt_deployment){0};
     int status = rt_step_cost_new(options->model, options->predictor, options->device, &cost, &out->cost);
     if (status == RT_OK)

@@ -2,6 +2,7 @@
 #ifndef ROOFTILE_PREDICT_SERVING_DEPLOYMENT_H
 #define ROOFTILE_PREDICT_SERVING_DEPLOYMENT_H
 
+#include "models/predictors/predictor/anchors.h"
 #include "predict/serving/simulate.h"
 #include "predict/serving/step_cost.h"
 
@@ -16,6 +17,9 @@ struct rt_deployment_options {
     int64_t sequences;              /* most that there are at once; 0: as the scheduler has it */
     int64_t longest_input, longest; /* tokens of a prompt, and with its output */
 };
+
+/* What measured runs that a predictor was calibrated to say of a model's steps on a device. */
+struct rt_anchor rt_deployment_anchor(const struct rt_deployment_options *options);
 
 struct rt_deployment {
     struct rt_step_cost *cost;

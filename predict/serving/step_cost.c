@@ -29,7 +29,7 @@ struct rt_step_cost {
     double launches[KINDS];                             /* of kernels in a pass */
     struct rt_trust trust;                              /* of a decode step in the middle of the grids */
     double weights, activations, memory_gib;
-    double move_us_per_byte, level;
+    double move_us_per_byte, level, scale;
     int64_t tensor, attention, pipeline;
     struct rt_server server;
 };
@@ -455,6 +455,7 @@ int rt_step_cost_new(const struct rt_model *model, const struct rt_predictor *pr
     cost->server = options->server != NULL ? *options->server : *rt_server_hidden();
     cost->memory_gib = device->memory_gib;
     cost->level = options->level;
+    cost->scale = options->scale > 0 ? options->scale : 1;
     int status = fill(&builder);
     if (status == RT_OK)
         *out = cost;
@@ -576,6 +577,11 @@ static double host_us(const struct rt_step_cost *cost, const struct rt_serve_bat
            rt_server_step_us(&cost->server, sequences, rt_step_cost_gpus(cost), cost->pipeline);
 }
 
+static double scaled_us(const struct rt_step_cost *cost, const struct rt_cost_cell *kernels, double us)
+{
+    return cost->scale == 1 ? us : fmax(cost->scale * us, kernels->value[RT_CELL_BOUND]);
+}
+
 void rt_step_cost_parts(const struct rt_step_cost *cost, const struct rt_serve_batch *batch,
                         double parts[RT_SERVE_PARTS])
 {
@@ -584,13 +590,16 @@ void rt_step_cost_parts(const struct rt_step_cost *cost, const struct rt_serve_b
     for (int p = 0; p < RT_SERVE_PARTS; p++)
         parts[p] = kernels.value[p];
     parts[RT_SERVE_HOST] += host_us(cost, batch, us);
+    us += host_us(cost, batch, us);
+    for (int p = 0; p < RT_SERVE_PARTS && cost->scale != 1; p++)
+        parts[p] *= us > 0 ? scaled_us(cost, &kernels, us) / us : 1;
 }
 
 double rt_step_cost_us(const struct rt_step_cost *cost, const struct rt_serve_batch *batch)
 {
     struct rt_cost_cell kernels = kernels_of(cost, batch);
     double us = total_us(&kernels);
-    return us + host_us(cost, batch, us);
+    return scaled_us(cost, &kernels, us + host_us(cost, batch, us));
 }
 
 double rt_step_cost_bound_us(const struct rt_step_cost *cost, const struct rt_serve_batch *batch)

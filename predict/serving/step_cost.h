@@ -39,6 +39,7 @@ struct rt_step_cost_options {
     struct rt_graph_options graph;
     struct rt_parallelism parallel; /* of one replica: data is not read; degrees of 0 are 1 */
     const struct rt_server *server; /* NULL: hidden */
+    double scale;                   /* of all steps, by measured runs; 0: 1 */
     bool fallback;                  /* rt_forecast_options.fallback */
     double level;                   /* of intervals; 0: none */
     struct rt_network_memo *memo;   /* rt_forecast_options.memo; may be NULL */
@@ -58,7 +59,7 @@ void rt_step_cost_free(struct rt_step_cost *cost); /* accepts NULL */
 /* The costs of its steps, as a simulation takes them; `cost` must outlive it. */
 struct rt_serve_costs rt_step_cost_costs(const struct rt_step_cost *cost);
 
-/* Time of a step, us. */
+/* Time of a step, us; scaled, but no less than its bound. */
 double rt_step_cost_us(const struct rt_step_cost *cost, const struct rt_serve_batch *batch);
 /* What no step of this kind can be faster than: each kernel at its roofline, nothing for the host. */
 double rt_step_cost_bound_us(const struct rt_step_cost *cost, const struct rt_serve_batch *batch);

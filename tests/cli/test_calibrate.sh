@@ -169,7 +169,7 @@ refuses "no data" 2 "name at least one dataset" $c -p p.h5 --gpu A100 -o x.h5
 refuses "no gpu" 2 "--gpu NAME" $c -p p.h5 data.h5 -o x.h5
 refuses "no output" 2 "-o P2.h5" $c -p p.h5 data.h5 --gpu A100
 refuses "too few kernels" 2 "--kernels 4: must be a whole number from 5" $c -p p.h5 data.h5 --gpu A100 -o x.h5 --kernels 4
-refuses "unknown source" 2 "--from guesses: choose either, kernels, models or both" $c -p p.h5 data.h5 --gpu A100 -o x.h5 --from guesses
+refuses "unknown source" 2 "--from guesses: choose either, kernels, models, both or runs" $c -p p.h5 data.h5 --gpu A100 -o x.h5 --from guesses
 refuses "unknown split" 2 "choose test, train, validation or all" $c -p p.h5 data.h5 --gpu A100 -o x.h5 --split half
 refuses "unknown GPU" 1 "it has" $c -p p.h5 data.h5 --gpu H100 -o x.h5
 holds "the GPUs there are" "NVIDIA A100-PCIE-40GB" stderr

@@ -52,6 +52,24 @@ END
     then ok as_serve_$server; else not_ok as_serve_$server; fi
 done
 
+# Runs of one GPU are anchors of another: what they were slower by is carried, and they are not judged.
+printf '%s\n' "$header" "a,$row,,1,,,512,64,1,4,40,8," "b,$row,,1,,,512,64,1,8,40,8.5," "c,$row,,1,,,512,64,1,16,40,9," >anchors.csv
+printf '%s\n' "$header" "d,NVIDIA H200,llama-3.1-8b,vllm,,1,,,512,64,1,4,40,8," "e,NVIDIA H200,llama-3.1-8b,sglang,,1,,,512,64,1,4,40,8," >others.csv
+succeeds anchored "$ROOFTILE" calibrate -p roofline --from runs anchors.csv -o anchored.h5
+holds a_row_per_kind "vllm-2025  llama         bf16   NVIDIA H100 80GB HBM3     3" stdout
+for p in roofline anchored.h5; do "$ROOFTILE" evaluate -p $p --serving others.csv --json >$p.json; done
+if python3 - <<'END'
+import json
+(before, other), (after, same) = ([r["tpot_forecast_ms"] for r in json.load(open(n + ".json"))["runs"]] for n in ("roofline", "anchored.h5"))
+assert before < after < 8 and other == same, (before, after, other, same)
+END
+then ok carried; else not_ok carried; fi
+"$ROOFTILE" evaluate -p anchored.h5 --serving anchors.csv >fitted.txt 2>&1
+holds not_judged "the predictor was calibrated to it" fitted.txt
+refuses anchors_take_all 2 "--seed is not for --from runs" "$ROOFTILE" calibrate -p roofline --from runs anchors.csv --seed 3 -o no.h5
+succeeds of_one_gpu "$ROOFTILE" evaluate -p roofline --serving runs.csv --gpu H200 --gpu H100 --model llama-3.1-8b
+is what_is_not_asked_for "$(grep -c no-such-model stdout)" 0
+
 printf 'device,model\n' >short.csv
 refuses no_columns 1 'has no column "backend"' "$ROOFTILE" evaluate -p roofline --serving short.csv
 printf '%s\n' "$header" "a,$row,,1,,,0,64,1,4,40,8," >zero.csv

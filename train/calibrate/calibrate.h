@@ -83,7 +83,16 @@ void rt_slow_session_of(const struct rt_session_family *families, size_t count, 
 enum { RT_CHECK_LEAST = 10 };
 enum { RT_CALIBRATE_LEAST = 5, RT_CALIBRATE_MOST = RT_MOST_CORRECTION_POINTS }; /* kernels of a dtype */
 
-enum rt_calibrate_from { RT_FROM_EITHER, RT_FROM_KERNELS, RT_FROM_MODELS, RT_FROM_BOTH };
+enum rt_calibrate_from { RT_FROM_EITHER, RT_FROM_KERNELS, RT_FROM_MODELS, RT_FROM_BOTH, RT_FROM_RUNS };
+
+/* ---- serving.c: anchors ---- */
+
+/* Runs of LLM servers (predict/evaluate/serving.h) in place of those that a predictor had: anchors.h. `gpu`:
+ * words in names of devices, NULL: all. Errors of rt_evaluate_serving; the predictor then stays as it was. */
+int rt_calibrate_to_servers(struct rt_predictor *predictor, const struct rt_names *files, const char *gpu,
+                            struct rt_report *report);
+
+/* ---- calibrate.c ---- */
 
 struct rt_calibrate_options {
     enum rt_calibrate_from from; /* EITHER: kernels where the data has some of the device, else models */

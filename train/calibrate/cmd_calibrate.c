@@ -21,7 +21,8 @@ struct arguments {
 
 static const char *const targets[TARGETS] = {"latency", "energy"};
 
-static const char *const sources[] = {"either", "kernels", "models", "both"}; /* enum rt_calibrate_from */
+static const char *const sources[] = {"either", "kernels", "models", "both",
+                                      "runs"}; /* enum rt_calibrate_from */
 
 static int read_part(const char *option, const char *text, void *value)
 {
@@ -49,14 +50,15 @@ static const struct rt_option calibrate_options[] = {
              .reads = rt_predictor_reads, .suggests = rt_predictor_suggest),
      "The predictor; it is left as it is"},
     {"gpu", 0, "NAME", RT_TEXT(struct arguments, gpu, .suggests = rt_device_suggest),
-     "The device of the data, or words in its name; needed but for --population"},
+     "The device of the data, or words in its name; needed but for --population and --from runs"},
     {"output", 'o', "P2.h5",
      RT_TEXT(struct arguments, output, .required = "say where the calibrated predictor goes: -o P2.h5",
              .writes = &rt_predictor_kind),
      "Where the calibrated predictor goes"},
     {"from", 0, "WHAT", FIELD(RT_CHOICE, from, sources),
      "kernels; models: runs of whole models; both; either: kernels where the data has some of the GPU, else "
-     "models"},
+     "models. runs: of LLM servers, RUNS.csv as `evaluate --serving` reads them, whose error is carried to "
+     "other GPUs, models and cuts of their server, architecture and dtype by simulate and plan"},
     {"kernels", 0, "N", FIELD(RT_INTEGER, kernels, RT_CALIBRATE_LEAST, RT_CALIBRATE_MOST),
      "Kernels of each family and dtype, 5 or more; the others are a check"},
     {"runs", 0, "N", FIELD(RT_INTEGER, runs, 1, RT_CALIBRATE_MOST),
@@ -198,12 +200,41 @@ static int fit(const struct arguments *arguments, struct rt_predictor *predictor
                                                                                device);
 }
 
+static int calibrate_to_servers(const struct arguments *arguments, struct rt_predictor *predictor)
+{
+    struct rt_report *report = rt_report_new();
+    int status = rt_calibrate_to_servers(predictor, &arguments->data, arguments->gpu, report);
+    if (status == RT_OK)
+        status = rt_predictor_save(predictor, arguments->output);
+    if (status != RT_OK) {
+        rt_report_free(report);
+        return status;
+    }
+    rt_report_add_text(report, "predictor", NULL, arguments->predictor);
+    rt_report_add_text(report, "output", NULL, arguments->output);
+    rt_report_add_note(report, NULL, "%s is written", arguments->output);
+    return rt_report_end_with(report, arguments->json, &arguments->reports);
+}
+
+/* Runs of servers are all fitted to. */
+static int check_servers(const struct rt_command_line *line)
+{
+    static const char *const of_others[] = {"kernels",      "runs",   "without-model", "split", "keep-all",
+                                            "effects-only", "target", "population",    "seed",  NULL};
+    const char *option = rt_given_of(line, of_others);
+    return option == NULL
+               ? RT_OK
+               : rt_fail(RT_EUSAGE, "--%s is not for --from runs, which takes all runs of its files", option);
+}
+
 /* What belongs to one target is not given with the other. */
 static int check_target(const struct rt_command_line *line)
 {
     static const char *const of_latency[] = {"split", "keep-all", "effects-only", NULL};
     const struct arguments *arguments = line->options;
     const char *option = rt_given_of(line, of_latency);
+    if (arguments->options.from == RT_FROM_RUNS)
+        return check_servers(line);
     if (arguments->target == TARGET_ENERGY && option != NULL)
         return rt_fail(RT_EUSAGE, "--%s is about the time of kernels; leave it out with --target energy",
                        option);
@@ -232,6 +263,11 @@ static int run(const struct rt_command_line *line)
         status = rt_predictor_open(arguments->predictor, &predictor);
     if (status != RT_OK)
         return status;
+    if (options->from == RT_FROM_RUNS) {
+        status = calibrate_to_servers(arguments, &predictor);
+        rt_predictor_release(&predictor);
+        return status;
+    }
     status = rt_dataset_input_read(&arguments->data, &input);
     if (status == RT_OK) {
         if (!options->population)
@@ -267,6 +303,10 @@ const struct rt_command rt_command_calibrate = {
         "  rooftile calibrate -p predictor.h5 mine.h5 runs.h5 --gpu NAME \\\n"
         "    --from both --without-model 'gpt3*' -o mine.p.h5\n"
         "  rooftile evaluate -p mine.p.h5 --workloads runs.h5 --model 'gpt3*'\n\n"
+        "Runs of LLM servers (--from runs): one run of the GPU, or several of others, say what a server "
+        "adds:\n"
+        "  rooftile calibrate -p pretrained --from runs RUNS.csv -o mine.p.h5\n"
+        "  rooftile simulate -p mine.p.h5 --gpu B200 -m llama-3.1-70b --isl 1024 --osl 1024 -c 64\n\n"
         "Energy (--target energy): scales of what the GPU's units, memory and rest draw, by the measured "
         "power of runs or kernels that ran at the board's own limit; a run or two do. Times stay.\n"
         "  rooftile calibrate -p pretrained --target energy runs.h5 --gpu NAME -o mine.p.h5",

@@ -45,7 +45,8 @@ void rt_predictor_release(struct rt_predictor *predictor)
     rt_energy_model_release(&predictor->energy);
     char *texts[] = {predictor->kind,          predictor->creator,       predictor->data_uuids,
                      predictor->data_sources,  predictor->data_licences, predictor->devices,
-                     predictor->held_out_gpus, predictor->held_out_ops,  predictor->calibrated};
+                     predictor->held_out_gpus, predictor->held_out_ops,  predictor->calibrated,
+                     predictor->anchors};
     for (size_t i = 0; i < RT_COUNT(texts); i++)
         free(texts[i]);
     *predictor = (struct rt_predictor){0};
@@ -353,6 +354,9 @@ static const struct rt_h5_attribute root[] = {
     ROOT(kept_no_test, RT_H5_BOOL),
 };
 
+/* Absent where there are none. */
+static const struct rt_h5_attribute anchors = ROOT(anchors, RT_H5_TEXT);
+
 /* Of all nets, whatever their forecaster. */
 static const struct rt_h5_attribute net_attributes[] = {
     RT_H5_MEMBER_NAME(struct rt_family_net, units, "units", rt_units, RT_UNITS_COUNT),
@@ -418,6 +422,8 @@ static int write_nets(struct rt_h5 *file, const struct rt_predictor *predictor)
 int rt_predictor_write(const struct rt_predictor *predictor, struct rt_h5 *file)
 {
     int status = rt_h5_write_struct(file, "/", root, RT_COUNT(root), predictor);
+    if (status == RT_OK && predictor->anchors != NULL)
+        status = rt_h5_write_struct(file, "/", &anchors, 1, predictor);
     if (status == RT_OK)
         status = write_nets(file, predictor);
     return status == RT_OK ? rt_energy_model_write(&predictor->energy, file) : status;
@@ -511,6 +517,8 @@ int rt_predictor_read(struct rt_h5 *file, struct rt_predictor *out)
     if (status == RT_OK && !split_is_sound(&predictor.split))
         status = rt_fail(RT_EFORMAT, "%s: split into %g validation and %g test: the file is damaged",
                          rt_h5_path(file), predictor.split.validation, predictor.split.test);
+    if (status == RT_OK && rt_h5_has(file, "/", "anchors"))
+        status = rt_h5_read_struct(file, "/", &anchors, 1, &predictor);
     if (status == RT_OK)
         status = rt_h5_each_child(file, "/families", read_net, &predictor);
     if (status == RT_OK)

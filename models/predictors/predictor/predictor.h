@@ -29,6 +29,7 @@ struct rt_predictor {
     char *devices; /* names of the GPUs it was fitted to */
     char *held_out_gpus, *held_out_ops;
     char *calibrated; /* devices that were calibrated: "NAME\t150 kernels, 2 runs\tUUID OF THE DATA" */
+    char *anchors;    /* measured runs of LLM servers: anchors.h; NULL: none */
     struct rt_split_rule split; /* of samples into training, validation and test */
     bool kept_no_test;          /* fitted to the test part, too */
     int64_t threads;
