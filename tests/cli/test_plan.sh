@@ -97,7 +97,7 @@ count = 0
 for r in csv.DictReader(open("uneven.csv")):
     servers, gpus = int(r["servers"]), int(r["gpus"])
     users = int(r["users"]) // servers
-    load = ["-c", users]
+    load = ["-c", users * servers, "--replicas", servers]
     cut = ["--tp", r["tp"], "--pp", r["pp"], "--dtype", "bf16", "--kv-cache", "bf16"]
     serve = [sys.argv[1], "serve", "--model", "small.json", "--gpu", "L4", "--isl", "512", "--osl", "64", "--json", *map(str, load), *cut]
     said = {l["latency"]: l for l in json.loads(subprocess.run(serve, check=True, capture_output=True).stdout)["latencies"]}
@@ -108,6 +108,37 @@ for r in csv.DictReader(open("uneven.csv")):
 assert count == 12, count
 PY
 if [ -s python.out ]; then not_ok "as serve says" "$(tail -n 3 python.out)"; else ok "as serve says"; fi
+
+# --- the best of a plan, typed as the plan says, is what `simulate` says, to 3% ---
+while read -r name options; do
+    # shellcheck disable=SC2086  # words
+    succeeds "a plan of $name" "$ROOFTILE" plan -q --model $name --isl 512 --osl 64 $options --json
+    cp stdout best.json
+    if python3 - "$ROOFTILE" >python.out 2>&1 <<'PY'
+import json, shlex, subprocess, sys
+plan = json.load(open("best.json"))
+command = shlex.split(plan["simulate"])
+served = json.loads(subprocess.run([sys.argv[1], *command[1:], "--json", "--interval", "0"], check=True, capture_output=True).stdout)
+best = max(plan["best"], key=lambda b: b["gpu_tokens_per_s"])
+said = {l["latency"]: l["p90_ms"] for l in served["latencies"]}
+rate = next(t["value"] for t in served["throughput"] if t["throughput"] == "output tokens a GPU")
+for name, planned, simulated in (("TTFT", best["ttft_ms"], said["TTFT"]), ("TPOT", best["tpot_ms"], said["TPOT"]), ("rate", best["gpu_tokens_per_s"], rate)):
+    assert abs(planned / simulated - 1) < 0.03, (name, planned, simulated, command)
+PY
+    then ok "$name as simulate says"; else not_ok "$name as simulate says" "$(tail -n 2 python.out)"; fi
+done <<'END'
+llama-3.1-8b --gpu H100 --gpus 2 --tpot 10
+llama-3.1-8b --gpu A100 --gpus 4 --tpot 20 --no-disaggregation --server sglang
+qwen3-30b-a3b --gpu H200 --gpus 4 --tpot 15 --no-disaggregation --server tensorrt-llm
+llama-3.1-70b --gpu H100 --gpus 8 --ttft 300 --tpot 30
+END
+succeeds "a launch file" plan --tpot 60 --compose compose.yaml
+holds "of a service a server" "device_ids" compose.yaml
+refuses "it is kept" 2 "compose.yaml" plan --tpot 60 --compose compose.yaml
+succeeds "the bad end of the interval" plan --tpot 60 --risk 0.9 --json
+is "is kept to" "$(python3 -c 'import json; print(all(b["tpot_ms_interval"][1] <= 60 for b in json.load(open("stdout"))["best"]))')" True
+refuses "two widths" 2 "leave out --interval" plan --risk 0.9 --interval 0.5
+holds "says what to type" "vllm serve small.json" <("$ROOFTILE" plan --model small.json --gpu L4 --gpus 2 --isl 512 --osl 64 -q)
 
 # --- a rate ---
 rate() { "$ROOFTILE" plan --model small.json --gpu L4 --gpus 1,2,4 --isl 512 --osl 64 -q --no-disaggregation --tpot 60 --ttft 3000 "$@"; }

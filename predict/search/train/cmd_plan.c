@@ -77,10 +77,15 @@ static const struct rt_option options[] = {
     {"rate", 0, "X", RT_NUMBER(struct arguments, serving.rate, 1e-6, 1e9),
      "Requests that come a second (Poisson): how many GPUs do (default: each server has as many users as is "
      "best)"},
+    {"risk", 0, "P", RT_NUMBER(struct arguments, serving.risk, 0.5, 0.99),
+     "Targets are to hold with this probability, such as 0.9: at the end of the forecast's interval that "
+     "times "
+     "stay below so often (default: as forecast)"},
     RT_HEADING("Serving: what is tried:"),
     {"quantisation", 0, "NAME,...", RT_ITEMS(struct arguments, serving.quants, .suggests = rt_dtype_suggest),
-     "Of weights: bf16, fp8, fp8_block, int8, int4, fp4 ... (default: the model's own, and fp8, of models "
-     "with experts fp8_block)"},
+     "Of weights: bf16, fp8, fp8_block, int8, int4, fp4 ... (default: the model's own, and of 16 bits fp8, "
+     "of "
+     "models with experts fp8_block, and fp4 where a GPU has units for it)"},
     {"kv-cache", 0, "NAME,...", RT_ITEMS(struct arguments, serving.caches),
      "Of cached keys and values: bf16 (or fp16), fp8 (default: both)"},
     {"users", 0, "N,N,...", RT_OWN(struct arguments, serving.users, rt_serving_users_read),
@@ -183,6 +188,8 @@ static const struct rt_option options[] = {
     {"csv", 0, "PLANS.csv",
      RT_TEXT(struct arguments, shared.csv, .check = rt_output_check_csv, .writes = &rt_serving_points_kind),
      "All candidates as CSV; of serving, simulations are kept beside it while the search runs"},
+    {"compose", 0, "FILE.yaml", RT_TEXT(struct arguments, shared.compose, .writes = &rt_serving_compose_kind),
+     "serving: also write the best plan's servers as a compose file for Docker"},
     {"trace", 0, "FILE", RT_TEXT(struct arguments, training.trace, .writes = &rt_trace_kind),
      "training: also write a timeline of the fastest step that Perfetto (ui.perfetto.dev) opens"},
     RT_REPORT_OPTION(struct arguments, shared.reports),
@@ -207,7 +214,7 @@ static int check_half(const struct rt_command_line *line)
     static const char *const serving[] = {
         "isl",   "osl",      "ttft",   "tpot",         "percentile", "rate", "quantisation",
         "users", "kv-cache", "server", "transfer-gbs", "requests",   "seed", "no-disaggregation",
-        NULL};
+        "risk",  "compose",  NULL};
     static const char *const training[] = {"batch",
                                            "seq",
                                            "tokens",
@@ -247,6 +254,8 @@ static int check_half(const struct rt_command_line *line)
     if (given != NULL)
         return rt_fail(RT_EUSAGE, "--%s is for plans of %s", given,
                        arguments->train ? "serving; leave out --train" : "training; add --train");
+    if (rt_given(line, "risk") && rt_given(line, "interval"))
+        return rt_fail(RT_EUSAGE, "--risk says how wide intervals are: leave out --interval");
     if (rt_given(line, "rate") && rt_given(line, "users"))
         return rt_fail(RT_EUSAGE, "--users and --rate exclude each other: requests that come at a rate are "
                                   "as many at once as they are");

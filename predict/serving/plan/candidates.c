@@ -218,10 +218,10 @@ static double move_us(const void *context, int64_t tokens)
 
 /* The load of `rooftile serve`. */
 static struct rt_serve_load load_of(const struct rt_serving_plan *plan, const struct rt_serving_candidate *c,
-                                    const struct rt_serve_system *system, int64_t servers)
+                                    const struct rt_serve_system *system)
 {
     const struct rt_serving_request *request = plan->request;
-    int64_t users = (int64_t)c->users * servers;
+    int64_t users = (int64_t)c->users * c->engines;
     struct rt_serve_load load = {.arrivals = users > 0 ? RT_CLOSED_LOOP : RT_POISSON,
                                  .concurrency = users,
                                  .rate = request->rate,
@@ -271,11 +271,8 @@ int rt_serving_simulate(const struct rt_serving_plan *plan, size_t candidate, do
     const struct rt_serving_request *request = plan->request;
     const struct rt_serving_candidate *c = &plan->candidate[candidate];
     const struct move move = {plan, &plan->engine[c->prefill]};
-    bool alone = c->prefills == 0, comes = c->users == 0;
-    /* Servers that have users of their own go alike: one of them stands for all. */
-    int64_t servers = alone && !comes ? 1 : c->engines;
-    double times = (double)c->engines / (double)servers;
-    struct rt_serve_system system = {.serve = group_of(plan, c->prefill, alone ? servers : c->prefills),
+    bool alone = c->prefills == 0;
+    struct rt_serve_system system = {.serve = group_of(plan, c->prefill, alone ? c->engines : c->prefills),
                                      .router = RT_LEAST_LOADED};
     const struct rt_serve_options options = {.ttft_target_us = request->ttft_us,
                                              .tpot_target_us = request->tpot_us};
@@ -286,7 +283,7 @@ int rt_serving_simulate(const struct rt_serving_plan *plan, size_t candidate, do
         system.transfer_context = &move;
         system.transfer_overlap = true;
     }
-    struct rt_serve_load load = load_of(plan, c, &system, servers);
+    struct rt_serve_load load = load_of(plan, c, &system);
     int status = rt_serve_simulate(&load, &system, &options, &result);
     if (status != RT_OK)
         return status;
@@ -295,10 +292,10 @@ int rt_serving_simulate(const struct rt_serving_plan *plan, size_t candidate, do
     numbers[RT_PLANNED_TPOT] = quantile(&result.tpot_us, request->percentile);
     numbers[RT_PLANNED_TTFT_HALF] = result.ttft_us.p50;
     numbers[RT_PLANNED_TPOT_HALF] = result.tpot_us.p50;
-    numbers[RT_PLANNED_REQUESTS] = times * requests_per_s(plan, &load, c, &result);
+    numbers[RT_PLANNED_REQUESTS] = requests_per_s(plan, &load, c, &result);
     numbers[RT_PLANNED_TOKENS] = numbers[RT_PLANNED_REQUESTS] * (double)request->osl;
     numbers[RT_PLANNED_GOOD] = numbers[RT_PLANNED_REQUESTS] * result.good_requests / (double)result.requests;
     numbers[RT_PLANNED_INTERVAL] = interval_of(plan, c);
-    numbers[RT_PLANNED_WAITING] = times * result.waiting_mean;
+    numbers[RT_PLANNED_WAITING] = result.waiting_mean;
     return RT_OK;
 }

@@ -80,9 +80,20 @@ static int own_dtype(const struct rt_model_source *source, enum rt_dtype *out)
     return status;
 }
 
-static int list_dtypes(const struct rt_serving_arguments *arguments, const struct rt_model_source *source,
+/* Has a GPU units for 4-bit products? */
+static bool has_fp4(const struct rt_serving_request *request)
+{
+    const struct rt_serving_quant fp4 = {.dtype = RT_FP4};
+    bool has = false;
+    for (size_t g = 0; g < request->gpu_count; g++)
+        has |= rt_serving_has_units(&request->gpu[g].device, &fp4);
+    return has;
+}
+
+static int list_dtypes(const struct rt_serving_arguments *arguments, const struct rt_serving_request *request,
                        enum rt_dtype *dtype, size_t *count)
 {
+    const struct rt_model_source *source = request->source;
     *count = 0;
     for (size_t q = 0; q < arguments->quants.count; q++) {
         if (*count == RT_SERVING_QUANTS / 2)
@@ -98,9 +109,11 @@ static int list_dtypes(const struct rt_serving_arguments *arguments, const struc
         return RT_OK;
     int status = own_dtype(source, &dtype[0]);
     *count = 1;
-    /* Experts are published with a scale for each block. */
+    /* Experts are published with a scale for each block; for Blackwell NVIDIA publishes NVFP4 of both. */
     if (status == RT_OK && !rt_dtype_is_narrow(dtype[0]))
         dtype[(*count)++] = source->model.experts.count > 0 ? RT_FP8_BLOCK : RT_FP8;
+    if (status == RT_OK && has_fp4(request) && dtype[*count - 1] != RT_FP4 && dtype[0] != RT_MXFP4)
+        dtype[(*count)++] = RT_FP4;
     return status;
 }
 
@@ -121,7 +134,7 @@ static int set_quants(const struct rt_serving_arguments *arguments, struct rt_se
     enum rt_dtype dtype[RT_SERVING_QUANTS / 2];
     int64_t bits[2] = {0, 8};
     size_t count, caches = 2;
-    int status = list_dtypes(arguments, request->source, dtype, &count);
+    int status = list_dtypes(arguments, request, dtype, &count);
     if (arguments->caches.count > 2)
         return rt_fail(RT_EUSAGE, "--kv-cache: 16 bits and 8 bits are all there is");
     if (arguments->caches.count > 0)
@@ -178,7 +191,10 @@ static int set_request(const struct rt_plan_arguments *shared, const struct rt_s
                                            .fabric = (enum rt_fabric)shared->fabric,
                                            .link_gbs = shared->link_gbs,
                                            .move_gbs = arguments->move_gbs,
-                                           .confidence = shared->confidence,
+                                           .risk = arguments->risk,
+                                           /* both ends of an interval leave 1 - risk beyond each */
+                                           .confidence = arguments->risk == 0 ? shared->confidence
+                                                                              : 2 * arguments->risk - 1,
                                            .requests = arguments->requests,
                                            .seed = (uint64_t)arguments->seed,
                                            .disaggregate = !arguments->together,
@@ -217,6 +233,9 @@ static int make_plan(const struct rt_plan_arguments *shared, const struct rt_ser
     rt_threads_free(pool);
     if (status == RT_OK && shared->csv != NULL)
         status = rt_serving_write_points(&plan, shared->csv);
+    int64_t best = status == RT_OK ? rt_serving_best(&plan, SIZE_MAX, 0) : -1;
+    if (best >= 0 && shared->compose != NULL)
+        status = rt_serving_write_compose(&plan, (size_t)best, shared->compose);
     if (status == RT_OK && journal_of(shared) != NULL)
         rt_point_journal_remove(journal_of(shared));
     if (status == RT_OK)

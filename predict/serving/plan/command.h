@@ -9,7 +9,7 @@
 
 /* What both halves of the command are told. */
 struct rt_plan_arguments {
-    const char *predictor, *model, *as, *csv;
+    const char *predictor, *model, *as, *csv, *compose;
     struct rt_names gpus, prices, reports;
     struct rt_numbers counts; /* of GPUs, rising */
     int64_t threads;
@@ -23,7 +23,7 @@ struct rt_serving_arguments {
     struct rt_names quants, caches;
     struct rt_numbers users;
     int64_t isl, osl, requests, seed;
-    double ttft_ms, tpot_ms, rate, move_gbs;
+    double ttft_ms, tpot_ms, rate, move_gbs, risk;
     int percentile; /* place in rt_serving_percentiles */
     bool together;
 };

@@ -356,13 +356,21 @@ static int compare(const void *x, const void *y)
     return 0;
 }
 
+/* Can a server cut a stage so? */
+static bool can_cut(const struct rt_server *server, int64_t stage, int64_t attention, int64_t expert)
+{
+    return server->project == RT_SERVER_TENSORRT ? attention == 1 || attention == stage
+                                                 : expert == 1 || expert == stage;
+}
+
 /* A stage of so many GPUs: how they share attention, and how experts. */
-static void add_stage(const struct rt_model *model, int64_t stage, int64_t pipeline, struct list *list)
+static void add_stage(const struct rt_model *model, const struct rt_server *server, int64_t stage,
+                      int64_t pipeline, struct list *list)
 {
     bool experts = model->experts.count > 0;
     for (int64_t attention = 1; attention <= (experts ? stage : 1); attention++)
         for (int64_t ep = 1; stage % attention == 0 && ep <= (experts ? stage : 1); ep++) {
-            if (stage % ep != 0)
+            if (stage % ep != 0 || !can_cut(server, stage, attention, ep))
                 continue;
             list->cut = rt_realloc(list->cut, list->count + 1, sizeof *list->cut);
             struct rt_parallelism *cut = &list->cut[list->count++];
@@ -382,14 +390,14 @@ static bool divides_any(int64_t part, const int64_t *gpus, size_t count)
     return false;
 }
 
-struct rt_parallelism *rt_serving_cuts(const struct rt_model *model, const int64_t *gpus, size_t gpus_count,
-                                       size_t *count)
+struct rt_parallelism *rt_serving_cuts(const struct rt_model *model, const struct rt_server *server,
+                                       const int64_t *gpus, size_t gpus_count, size_t *count)
 {
     struct list list = {.cut = rt_malloc(sizeof *list.cut)};
     for (int64_t all = 1; all <= gpus[gpus_count - 1]; all++)
         for (int64_t stage = 1; divides_any(all, gpus, gpus_count) && stage <= all; stage++)
             if (all % stage == 0 && all / stage <= model->layers)
-                add_stage(model, stage, all / stage, &list);
+                add_stage(model, server, stage, all / stage, &list);
     qsort(list.cut, list.count, sizeof *list.cut, compare);
     *count = list.count;
     return list.cut;

@@ -69,7 +69,8 @@ struct rt_serving_request {
     double link_gbs;                /* NaN: likewise */
     double move_gbs;                /* between prefill and decode, one way of a GPU; NaN: the device's link */
     double confidence;              /* of intervals; 0: none */
-    int64_t requests;               /* simulated for each user or server; 0: as many as settle it */
+    double risk; /* targets hold at the end of the interval that times stay below so often; 0: as forecast */
+    int64_t requests; /* simulated for each user or server; 0: as many as settle it */
     uint64_t seed;
     bool disaggregate; /* prefill and decode on servers of their own, too */
     bool exhaustive;   /* bounds rule nothing out: slow */
@@ -90,13 +91,15 @@ const char *rt_serving_cache_dtype(const struct rt_serving_quant *quant);
 
 /* --- cuts --- */
 
-/* The ways to cut a model over the GPUs of one server: tensor x attention GPUs hold a stage, `pipeline`
+/* The ways in which a server can cut a model over its GPUs: tensor x attention GPUs hold a stage, `pipeline`
  * stages all of it; `expert` GPUs of a stage share out whole experts. All cuts whose GPUs divide one of the
- * counts: tensor, pipeline and attention-data degrees of any divisor, experts of any divisor of a stage's
- * GPUs. Attention data parallel and expert parallel are for models with experts; a pipeline has no more
- * stages than the model layers. Fewest GPUs first. Free with free(). */
-struct rt_parallelism *rt_serving_cuts(const struct rt_model *model, const int64_t *gpus, size_t gpus_count,
-                                       size_t *count);
+ * counts: tensor, pipeline and attention-data degrees of any divisor. Experts are shared
+ * out over one or all GPUs of a stage by vLLM (--enable-expert-parallel) and SGLang, over any divisor by
+ * TensorRT-LLM, whose attention is data parallel over all GPUs or none (enable_attention_dp). Attention data
+ * parallel and expert parallel are for models with experts; a pipeline has no more stages than the model
+ * layers. Fewest GPUs first. Free with free(). */
+struct rt_parallelism *rt_serving_cuts(const struct rt_model *model, const struct rt_server *server,
+                                       const int64_t *gpus, size_t gpus_count, size_t *count);
 
 /* "tp 4, pp 2, attention dp 2, ep 8": degrees of 1 are left out, "1 GPU" where all are. */
 struct rt_serving_cut_words {

@@ -78,6 +78,20 @@ const char *rt_serving_cache_name(const struct rt_serving_plan *plan, size_t can
  */
 int64_t rt_serving_users(const struct rt_serving_plan *plan, size_t candidate);
 
+/* --- what to type --- */
+
+/* The command that launches a server of a candidate, those that prefill alone where there are and `prefills`;
+ * the one that simulates it again, NULL where its
+ * options cannot say how servers that prefill are cut. Free with free(). */
+char *rt_serving_launch(const struct rt_serving_plan *plan, size_t candidate, bool prefills);
+char *rt_serving_simulate_words(const struct rt_serving_plan *plan, size_t candidate);
+/* "fp4": the checkpoint that the command needs in place of the model's own; NULL: that one. Constant. */
+const char *rt_serving_checkpoint(const struct rt_serving_plan *plan, size_t candidate);
+
+/* All its servers on one machine, as Docker's compose file. The file appears whole. */
+extern const struct rt_output_kind rt_serving_compose_kind;
+int rt_serving_write_compose(const struct rt_serving_plan *plan, size_t candidate, const char *path);
+
 /* --- all of them --- */
 
 /* Every engine with every number of users, alone; and every pair of engines of one GPU and one quantisation

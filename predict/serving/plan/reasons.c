@@ -136,7 +136,7 @@ static bool fits(const struct rt_serving_request *request, const struct rt_devic
 {
     size_t count;
     struct rt_serving_quant on = rt_serving_quant_on(device, quant);
-    struct rt_parallelism *cut = rt_serving_cuts(&request->source->model, &gpus, 1, &count);
+    struct rt_parallelism *cut = rt_serving_cuts(&request->source->model, request->server, &gpus, 1, &count);
     bool found = false;
     for (size_t c = count; c-- > 0 && !found;) { /* the most GPUs first */
         double weights, missing;

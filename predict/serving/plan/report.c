@@ -85,6 +85,8 @@ static void add_target(struct rt_report *report, const struct rt_serving_request
         rt_text_item(&words, ", ", "TPOT of %g ms", request->tpot_us / 1e3);
     if (words.length > 0)
         rt_text_add(&words, " at most, for %d%% of requests", request->percentile);
+    if (words.length > 0 && request->risk > 0)
+        rt_text_add(&words, ", with a probability of %g", request->risk);
     if (!isnan(request->rate))
         rt_text_item(&words, "; ", "%g requests a second", request->rate);
     rt_report_add_words(report, "target", "%s", words.length > 0 ? words.text : "none: the whole front");
@@ -120,6 +122,71 @@ static void add_best(struct rt_report *report, const struct rt_serving_plan *pla
         rt_report_add_words(report, "price", "%.3f for a million output tokens, %.2f an hour",
                             rt_serving_price(plan, best), c->gpus * plan->request->gpu[engine->gpu].price);
     free(servers);
+}
+
+/* The most tokens/s of a GPU that meets the targets, of servers that do all or of those apart; -1: none. */
+static int64_t best_of(const struct rt_serving_plan *plan, bool apart)
+{
+    int64_t best = -1;
+    for (size_t c = 0; c < plan->candidate_count; c++)
+        if ((plan->fate[c] == RT_SERVING_FRONT || plan->fate[c] == RT_SERVING_BEATEN) &&
+            (plan->candidate[c].prefills > 0) == apart &&
+            (best < 0 || rt_serving_gpu_rate(plan, c) > rt_serving_gpu_rate(plan, (size_t)best)))
+            best = (int64_t)c;
+    return best;
+}
+
+static void add_apart(struct rt_report *report, const struct rt_serving_plan *plan)
+{
+    int64_t apart = best_of(plan, true), together = best_of(plan, false);
+    if (!plan->request->disaggregate || !isnan(plan->request->rate) || (apart < 0 && together < 0))
+        return;
+    if (apart < 0 || together < 0) {
+        rt_report_add_words(report, "apart", "only servers that %s meet the target",
+                            apart < 0 ? "prefill and decode together" : "prefill and decode apart");
+        return;
+    }
+    double ours = rt_serving_gpu_rate(plan, (size_t)apart),
+           theirs = rt_serving_gpu_rate(plan, (size_t)together);
+    rt_report_add_words(report, "apart",
+                        "prefill and decode apart give %.0f tokens/s a GPU at most, together %.0f: %+.0f%%",
+                        ours, theirs, 100 * (ours / theirs - 1));
+}
+
+static void add_commands(struct rt_report *report, const struct rt_serving_plan *plan, size_t best)
+{
+    const struct rt_serving_candidate *c = &plan->candidate[best];
+    char *prefill = c->prefills > 0 ? rt_serving_launch(plan, best, true) : NULL;
+    char *serve = rt_serving_launch(plan, best, false), *again = rt_serving_simulate_words(plan, best);
+    if (prefill != NULL)
+        rt_report_add_text(report, "launch_prefill", "launch", prefill);
+    rt_report_add_text(report, "launch", prefill != NULL ? "" : "launch", serve);
+    if (rt_serving_checkpoint(plan, best) != NULL)
+        rt_report_add_words(report, "", "of a checkpoint whose weights are in %s",
+                            rt_serving_checkpoint(plan, best));
+    if (again != NULL)
+        rt_report_add_text(report, "simulate", "simulate", again);
+    free(prefill);
+    free(serve);
+    free(again);
+}
+
+/* GPUs of whose vendor no kernel was measured: nothing says how far off their forecast is. */
+static void add_unknown(struct rt_report *report, const struct rt_serving_plan *plan)
+{
+    const struct rt_serving_request *request = plan->request;
+    for (size_t g = 0; g < request->gpu_count; g++) {
+        bool in_dtype;
+        const struct rt_device *device = &request->gpu[g].device;
+        enum rt_knowledge how = rt_predictor_knowledge(request->predictor, device, RT_OP_ATTENTION_GENERATION,
+                                                       RT_BF16, &in_dtype);
+        if (how >= RT_KNOWN_OLDER)
+            rt_report_add_note(
+                report, "notes",
+                "%s: attention of servers is forecast from %s; measured runs of it make the plan "
+                "surer (rooftile calibrate --from runs)",
+                device->name, rt_knowledge_words[how]);
+    }
 }
 
 /* The candidate that misses the targets by the least, in ln; -1: none has numbers or bounds. */
@@ -183,10 +250,13 @@ static void add_head(struct rt_report *report, const struct rt_serving_plan *pla
     rt_report_add_fact(report, "candidates", json_integer((json_int_t)plan->candidate_count), "candidates",
                        "%zu, of which %zu were simulated", plan->candidate_count, plan->found_count);
     rt_report_add_json(report, "simulated", json_integer((json_int_t)plan->found_count));
-    if (best >= 0)
+    if (best >= 0) {
         add_best(report, plan, (size_t)best);
-    else
+        add_apart(report, plan);
+        add_commands(report, plan, (size_t)best);
+    } else {
         add_none(report, plan);
+    }
     rt_text_release(&gpus);
     rt_text_release(&counts);
 }
@@ -339,6 +409,7 @@ struct rt_report *rt_serving_plan_report(const struct rt_serving_plan *plan)
     add_choices(report, plan);
     add_fronts(report, plan);
     add_reasons(report, plan);
+    add_unknown(report, plan);
     if (plan->resumed > 0)
         rt_report_add_note(report, NULL, "%zu simulations were there from a run that did not end.",
                            plan->resumed);

@@ -32,7 +32,7 @@ static void list_engines(struct rt_serving_plan *plan)
     const struct rt_serving_request *request = plan->request;
     size_t cuts;
     struct rt_parallelism *cut =
-        rt_serving_cuts(&request->source->model, request->gpus, request->gpus_count, &cuts);
+        rt_serving_cuts(&request->source->model, request->server, request->gpus, request->gpus_count, &cuts);
     plan->engine = rt_calloc(request->gpu_count * request->quant_count * cuts + 1, sizeof *plan->engine);
     for (uint32_t g = 0; g < request->gpu_count; g++)
         for (uint32_t q = 0; q < request->quant_count; q++)
@@ -101,9 +101,10 @@ static enum rt_serving_fate judge(const struct rt_serving_request *request, cons
 {
     if (numbers[RT_PLANNED_REQUESTS] < request->rate)
         return RT_SERVING_MISSED_RATE;
-    if (numbers[RT_PLANNED_TTFT] > request->ttft_us)
+    double longer = !(request->risk > 0) ? 1 : exp(numbers[RT_PLANNED_INTERVAL]);
+    if (longer * numbers[RT_PLANNED_TTFT] > request->ttft_us)
         return RT_SERVING_MISSED_TTFT;
-    return numbers[RT_PLANNED_TPOT] > request->tpot_us ? RT_SERVING_MISSED_TPOT : RT_SERVING_FRONT;
+    return longer * numbers[RT_PLANNED_TPOT] > request->tpot_us ? RT_SERVING_MISSED_TPOT : RT_SERVING_FRONT;
 }
 
 /* Is a candidate's bound below a plan that was found, of the same kind of GPU and to be had wherever it is?
@@ -221,7 +222,8 @@ static int run_waves(struct search *search, uint32_t *left, size_t count)
 static uint64_t key_of(const struct rt_serving_plan *plan)
 {
     const struct rt_serving_request *r = plan->request;
-    const double reals[] = {r->ttft_us, r->tpot_us, r->rate, r->confidence, r->link_gbs, r->move_gbs};
+    const double reals[] = {r->ttft_us,  r->tpot_us,  r->rate, r->confidence,
+                            r->link_gbs, r->move_gbs, r->risk};
     const int64_t whole[] = {r->isl,           r->osl,        r->percentile,     r->requests,
                              (int64_t)r->seed, r->exhaustive, (int64_t)r->fabric};
     uint64_t hash = rt_hash(rt_hash(RT_HASH_START, reals, sizeof reals), whole, sizeof whole);

@@ -86,19 +86,20 @@ static void test_cuts(void)
 {
     const int64_t eight[] = {8}, three[] = {3};
     size_t count, dense;
-    struct rt_parallelism *cut = rt_serving_cuts(&small_llama()->model, eight, 1, &dense);
+    struct rt_parallelism *cut =
+        rt_serving_cuts(&small_llama()->model, rt_server_default(), eight, 1, &dense);
     CU_ASSERT_EQUAL(dense, 10); /* tp x pp of 1, 2, 4 and 8 GPUs */
     for (size_t c = 0; c < dense; c++) {
         CU_ASSERT_EQUAL(8 % rt_parallelism_gpus(&cut[c]), 0);
         CU_ASSERT(cut[c].attention == 1 && cut[c].expert == 1);
     }
     free(cut);
-    cut = rt_serving_cuts(&small_llama()->model, three, 1, &count);
+    cut = rt_serving_cuts(&small_llama()->model, rt_server_default(), three, 1, &count);
     CU_ASSERT_EQUAL(count, 3); /* 1 GPU; tp 3, which the engine refuses; pp 3 */
     CU_ASSERT_STRING_EQUAL(rt_serving_cut_words(&cut[0]).text, "1 GPU");
     CU_ASSERT_STRING_EQUAL(rt_serving_cut_words(&cut[2]).text, "pp 3");
     free(cut);
-    cut = rt_serving_cuts(&small_experts()->model, eight, 1, &count);
+    cut = rt_serving_cuts(&small_experts()->model, rt_server_default(), eight, 1, &count);
     CU_ASSERT(count > 2 * dense);
     for (size_t c = 0; c < count; c++) {
         CU_ASSERT_EQUAL(cut[c].tensor * cut[c].attention % cut[c].expert, 0);
