@@ -1,4 +1,4 @@
-"""LLM servers under load: `rooftile serve` as typed objects."""
+"""LLM servers under load: `rooftile simulate` as typed objects."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Rate:
 class Serving:
     """A server under a load. Of one load `latencies` ("TTFT", "TPOT", "between tokens", "end to end", "in the queue")
     and `throughput` ("output tokens", "requests" ...); of several `points`, a row each, in their place. `raw` is all
-    that `rooftile serve --json` says."""
+    that `rooftile simulate --json` says."""
 
     model: str
     gpu: str
@@ -78,7 +78,7 @@ def serve(model: Text, gpu: Gpu, *, isl: Union[None, int, str] = None, osl: Unio
           **options: OptionValue) -> Serving:
     """An LLM server simulated under a load: prompts of `isl` and outputs of `osl` tokens, from so many users at once
     (`concurrency`), or so many requests a second (`rate`). Lists of either are several loads. Other options of
-    `rooftile serve` go by their names with underscores: max_tokens=4096, kv_cache="fp8", trace="requests.csv"."""
+    `rooftile simulate` go by their names with underscores: max_tokens=4096, kv_cache="fp8", trace="requests.csv"."""
     raw = report("serve", model=spec_of(model), gpu=gpu, predictor=predictor, isl=isl, osl=osl, concurrency=concurrency,
                  rate=rate, tp=tp, server=server, **options)
     return Serving(model=raw["model"], gpu=raw["gpu"], gpus=raw["gpus"], server=raw["server"],
