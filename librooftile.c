@@ -14,6 +14,7 @@
 #include "predict/step/energy.h"
 #include "predict/step/forecast_graphs.h"
 #include "predict/step/memory.h"
+#include "predict/step/numbers.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -420,61 +421,15 @@ int rooftile_forecast_op(const rooftile_forecast *forecast, size_t i, struct roo
     return 1;
 }
 
-/* A number is a member of the forecast, in these units, and what must be computed for it. */
-struct number {
-    const char *key;
-    size_t offset;
-    double unit;
-    unsigned wants;
-    bool of_all; /* of all GPUs: times their number */
-};
-#define NUMBER(key, member, ...)                                                                             \
-    {                                                                                                        \
-        key, offsetof(struct rt_forecast, member), __VA_ARGS__                                               \
-    }
-static const struct number numbers[] = {
-    NUMBER("time_ms", total_us, 1e3, 0, false),
-    NUMBER("low_ms", interval_low_us, 1e3, 0, false),
-    NUMBER("high_ms", interval_high_us, 1e3, 0, false),
-    NUMBER("forward_ms", forward_us, 1e3, 0, false),
-    NUMBER("backward_ms", backward_us, 1e3, 0, false),
-    NUMBER("communication_ms", communication_us, 1e3, 0, false),
-    NUMBER("kernels_ms", compute_us, 1e3, 0, false),
-    NUMBER("host_ms", host_us, 1e3, 0, false),
-    NUMBER("copy_ms", copy_us, 1e3, 0, false),
-    NUMBER("coverage", coverage, 1, 0, false),
-    NUMBER("energy_j", energy.joules, 1, RT_WANT_ENERGY, true),
-    NUMBER("energy_low_j", energy.low_joules, 1, RT_WANT_ENERGY, true),
-    NUMBER("energy_high_j", energy.high_joules, 1, RT_WANT_ENERGY, true),
-    NUMBER("power_w", energy.watts, 1, RT_WANT_ENERGY, false),
-    NUMBER("power_low_w", energy.low_watts, 1, RT_WANT_ENERGY, false),
-    NUMBER("power_high_w", energy.high_watts, 1, RT_WANT_ENERGY, false),
-    NUMBER("limit_w", energy.limit_w, 1, RT_WANT_ENERGY, false),
-    NUMBER("clock_mhz", energy.clock_mhz, 1, RT_WANT_ENERGY, false),
-    NUMBER("memory_gib", taken.used, RT_GIB, RT_WANT_MEMORY, false),
-    NUMBER("device_memory_gib", memory_bytes, RT_GIB, RT_WANT_MEMORY, false),
-    NUMBER("weights_gib", memory.weights, RT_GIB, RT_WANT_MEMORY, false),
-    NUMBER("gradients_gib", memory.gradients, RT_GIB, RT_WANT_MEMORY, false),
-    NUMBER("optimizer_gib", memory.optimizer, RT_GIB, RT_WANT_MEMORY, false),
-    NUMBER("activations_gib", memory.activations, RT_GIB, RT_WANT_MEMORY, false),
-    NUMBER("cache_gib", memory.cache, RT_GIB, RT_WANT_MEMORY, false),
-};
-
 int rooftile_forecast_number(const rooftile_forecast *forecast, const char *key, double *value)
 {
-    if (strcmp(key, "fits") == 0) {
-        struct rt_forecast step = with(forecast, RT_WANT_MEMORY);
-        *value = rt_forecast_fits(&step);
-        return RT_OK;
-    }
-    for (size_t i = 0; i < RT_COUNT(numbers); i++)
-        if (strcmp(numbers[i].key, key) == 0) {
-            struct rt_forecast step = with(forecast, numbers[i].wants);
-            *value = *(const double *)((const char *)&step + numbers[i].offset) / numbers[i].unit *
-                     (numbers[i].of_all ? step.energy.gpus : 1);
-            return RT_OK;
-        }
-    return rt_fail(RT_ENOTFOUND, "\"%.60s\" is no number of a forecast; rooftile.h lists them", key);
+    const struct rt_forecast_number *number = rt_forecast_number_named(key);
+    bool fits = strcmp(key, "fits") == 0;
+    if (number == NULL && !fits)
+        return rt_fail(RT_ENOTFOUND, "\"%.60s\" is no number of a forecast; rooftile.h lists them", key);
+    struct rt_forecast step = with(forecast, fits ? RT_WANT_MEMORY : number->wants);
+    *value = fits ? rt_forecast_fits(&step) : rt_forecast_number(&step, number);
+    return RT_OK;
 }
 
 static char *json_text(json_t *json);
@@ -489,7 +444,7 @@ int rooftile_forecast_json(const rooftile_forecast *forecast, char **json)
         whole.advice.change_count = rt_fit_changes(&fit, whole.advice.changes);
     }
     struct rt_report *report = rt_prediction_report(&whole, false);
-    char *text = json_text(rt_report_json(report));
+    char *text = json_text(rt_report_json_whole(report));
     rt_report_free(report);
     if (text == NULL)
         return rt_fail(RT_EIO, "there is no memory for the report");

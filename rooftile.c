@@ -203,8 +203,14 @@ static int print_version(int argc, char **argv)
 
 /* ---- main ---- */
 
-static void print_error(void)
+/* As JSON, too, where that was asked for. */
+static void print_error(int status, int argc, char **argv)
 {
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+        if (strcmp(argv[i], "--json") == 0 || strcmp(argv[i], "-j") == 0) {
+            rt_report_print_error(status);
+            break;
+        }
     struct rt_terminal terminal = rt_terminal_of(stderr);
     fprintf(stderr, "%srooftile:%s %s\n", rt_terminal_style(&terminal, RT_STYLE_RED),
             rt_terminal_style(&terminal, RT_STYLE_NONE), rt_error());
@@ -235,6 +241,6 @@ int main(int argc, char **argv)
     if (status == RT_OK && (fflush(stdout) != 0 || ferror(stdout)))
         status = rt_fail(RT_EIO, "standard output cannot be written");
     if (status != RT_OK)
-        print_error();
+        print_error(status, argc, argv);
     return rt_exit_status(status);
 }

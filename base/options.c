@@ -204,9 +204,12 @@ static int read_words(struct rt_command_line *line)
 static int check_required(const struct rt_command_line *line)
 {
     const struct rt_command *command = line->command;
-    for (size_t i = 0; i < command->option_count; i++)
-        if (command->options[i].field.required != NULL && !line->given[i])
-            return fail_incomplete(command, line->argv[0], command->options[i].field.required);
+    for (size_t i = 0; i < command->option_count; i++) {
+        const struct rt_option_value *field = &command->options[i].field;
+        bool needed = field->required != NULL && (field->unless == NULL || !rt_given(line, field->unless));
+        if (needed && !line->given[i])
+            return fail_incomplete(command, line->argv[0], field->required);
+    }
     const struct rt_option_value *operands = &command->operands;
     const struct rt_names *names = (struct rt_names *)((char *)line->options + operands->offset);
     if (operands->least <= 0 || (int64_t)names->count >= operands->least)

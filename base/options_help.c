@@ -43,7 +43,8 @@ static char *help_text(const struct rt_option *option, const void *options)
     struct rt_text notes = {0}, help = {0};
     char *without = default_text(field, (const char *)options + field->offset);
     if (field->required != NULL)
-        rt_text_item(&notes, "; ", "required");
+        rt_text_item(&notes, "; ", "required%s%s", field->unless != NULL ? " without --" : "",
+                     field->unless != NULL ? field->unless : "");
     else if (without != NULL && strstr(option->help, "default") == NULL)
         rt_text_item(&notes, "; ", "default %s", without);
     if (field->read == rt_read_list || field->read == rt_read_items)

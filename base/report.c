@@ -368,9 +368,32 @@ json_t *rt_report_json(const struct rt_report *report)
     return result;
 }
 
+json_t *rt_report_json_whole(const struct rt_report *report)
+{
+    json_t *whole = json_pack("{s:i}", "schema", RT_REPORT_SCHEMA), *all = rt_report_json(report);
+    json_object_update(whole, all);
+    json_decref(all);
+    return whole;
+}
+
+json_t *rt_report_error(int status)
+{
+    static const char *const names[] = {"ok", "io", "format", "version", "usage", "not found", "interrupted"};
+    return json_pack("{s:s, s:i, s:o}", "status", names[-status], "exit", rt_exit_status(status), "message",
+                     rt_json_text(rt_error()));
+}
+
+static bool printed; /* a report, on standard output */
+
+void rt_report_print_error(int status)
+{
+    if (!printed)
+        rt_json_print(json_pack("{s:i, s:o}", "schema", RT_REPORT_SCHEMA, "error", rt_report_error(status)), stdout);
+}
+
 static int print_json(const struct rt_report *report, FILE *file)
 {
-    rt_json_print(rt_report_json(report), file);
+    rt_json_print(rt_report_json_whole(report), file);
     return RT_OK;
 }
 
@@ -411,10 +434,15 @@ void rt_report_divert(json_t **into)
     diverted = into;
 }
 
+bool rt_report_is_diverted(void)
+{
+    return diverted != NULL;
+}
+
 static int divert(struct rt_report *report)
 {
     json_decref(*diverted);
-    *diverted = rt_report_json(report);
+    *diverted = rt_report_json_whole(report);
     rt_report_free(report);
     return RT_OK;
 }
@@ -423,6 +451,7 @@ int rt_report_end(struct rt_report *report, bool json)
 {
     if (diverted != NULL)
         return divert(report);
+    printed = true;
     int status = json ? rt_report_print(report, RT_REPORT_JSON, stdout) : print_on_stdout(report);
     rt_report_free(report);
     return status;

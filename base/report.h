@@ -23,6 +23,9 @@
 #include <stdio.h>
 
 struct rt_report;
+/* Of the JSON of every report, its member "schema": goes up where a member goes or changes its meaning; docs/schema/
+ * describes them. */
+#define RT_REPORT_SCHEMA 1
 struct rt_report *rt_report_new(void);
 void rt_report_free(struct rt_report *report); /* accepts NULL */
 
@@ -72,6 +75,13 @@ enum rt_report_form { RT_REPORT_TEXT, RT_REPORT_JSON, RT_REPORT_CSV, RT_REPORT_M
 
 /* What JSON holds, to be a part of more: a new reference. */
 json_t *rt_report_json(const struct rt_report *report);
+/* The same as `--json` prints it, with "schema". */
+json_t *rt_report_json_whole(const struct rt_report *report);
+
+/* The last failure: {"status": "usage", "exit": 2, "message": rt_error()}; a new reference. */
+json_t *rt_report_error(int status);
+/* Prints it as the report that could not be made; nothing where one was printed. */
+void rt_report_print_error(int status);
 
 int rt_report_print(const struct rt_report *report, enum rt_report_form form, FILE *file);
 
@@ -82,6 +92,7 @@ int rt_report_end(struct rt_report *report, bool json);
 /* From now on the reports that this thread ends are not printed: the last one's JSON is put into *into, which
  * the caller owns and sets to NULL before. NULL: printed again. */
 void rt_report_divert(json_t **into);
+bool rt_report_is_diverted(void);
 
 /* Writes the form that the ending of `path` names: .txt, .json, .csv, .md or .html. The file appears whole.
  */

@@ -483,9 +483,9 @@ json_t *rt_table_json(const struct rt_table *table)
 }
 
 /* Jansson escapes what is below a space; what a terminal acts on beyond that stands in texts alone. */
-void rt_json_print(json_t *value, FILE *file)
+static void print_json(json_t *value, size_t form, FILE *file)
 {
-    char *text = json_dumps(value, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
+    char *text = json_dumps(value, form | JSON_REAL_PRECISION(17));
     unsigned code = 0;
     for (size_t at = 0, length; text != NULL && text[at] != '\0'; at += length) {
         length = rt_utf8(text + at, &code);
@@ -497,4 +497,14 @@ void rt_json_print(json_t *value, FILE *file)
     fputc('\n', file);
     free(text);
     json_decref(value);
+}
+
+void rt_json_print(json_t *value, FILE *file)
+{
+    print_json(value, JSON_INDENT(2), file);
+}
+
+void rt_json_print_line(json_t *value, FILE *file)
+{
+    print_json(value, JSON_COMPACT, file);
 }

@@ -50,6 +50,7 @@ json_t *rt_table_json(const struct rt_table *table); /* a new reference: array o
 
 /* Prints `value` on `file` with an ending newline and releases it. NaN is not JSON: use json_null. */
 void rt_json_print(json_t *value, FILE *file);
+void rt_json_print_line(json_t *value, FILE *file); /* the same without any other newline */
 json_t *rt_json_number(double value);   /* json_real, json_null for NaN and infinities */
 json_t *rt_json_text(const char *text); /* json_string, json_null for NULL; what is not UTF-8 has \xNN */
 

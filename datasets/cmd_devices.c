@@ -166,7 +166,7 @@ static json_t *add_spec(struct rt_report *report, const char *spec, struct rt_de
     return object;
 }
 
-/* One device is an object of JSON, which a device file is; several are an array. */
+/* A list of one is a device file. */
 static int add_specs(struct rt_report *report, const struct rt_names *specs)
 {
     json_t *list = json_array();
@@ -179,8 +179,7 @@ static int add_specs(struct rt_report *report, const struct rt_names *specs)
     for (size_t i = 0; status == RT_OK && i < specs->count; i++)
         json_array_append_new(list, add_spec(report, specs->name[i], &devices[i]));
     free(devices);
-    rt_report_add_json(report, "", json_incref(specs->count == 1 ? json_array_get(list, 0) : list));
-    json_decref(list);
+    rt_report_add_json(report, "devices", list);
     return status;
 }
 
@@ -212,7 +211,7 @@ static int add_catalogue(struct rt_report *report)
     if (status == RT_OK)
         add_catalogue_plot(report, devices, count);
     rt_report_add_table(report, NULL, "", table);
-    rt_report_add_json(report, "", list);
+    rt_report_add_json(report, "devices", list);
     free(devices);
     return status;
 }

@@ -101,7 +101,12 @@ static int device_from_object(json_t *root, const char *where, struct rt_device 
 
 static int device_from_json(const char *json, const char *where, struct rt_device *out, struct rt_mig *mig)
 {
-    json_t *root = parse(json, where);
+    json_t *root = parse(json, where), *list = json_object_get(root, "devices");
+    if (json_is_object(json_array_get(list, 0)) && json_array_size(list) == 1) { /* as `rooftile devices` prints one */
+        json_t *one = json_incref(json_array_get(list, 0));
+        json_decref(root);
+        root = one;
+    }
     int status = root == NULL ? RT_EFORMAT : device_from_object(root, where, out, mig);
     json_decref(root);
     return status;

@@ -34,6 +34,7 @@
 #include <cblas.h>
 #include <limits.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -201,6 +202,10 @@ static int read_given_cache(struct cpu_context *context)
 
 static int cpu_open(const struct rt_backend_options *options, void **out)
 {
+#ifdef ROOFTILE_STANDALONE
+    return rt_fail(RT_ENOTFOUND, "this build has plain loops in place of OpenBLAS, whose times would say nothing of this CPU; "
+                                 "measure with rooftile's Debian package or a build of its source");
+#endif
     struct cpu_context *context = rt_calloc(1, sizeof *context);
     rt_cpu_machine_read(&context->machine);
     rt_rapl_open(&context->rapl);

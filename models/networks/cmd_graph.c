@@ -221,7 +221,7 @@ static void add_types(struct rt_report *report, const char *key, const char *tit
 static int print_types(const struct arguments *arguments)
 {
     struct rt_report *report = rt_report_new();
-    add_types(report, "", "");
+    add_types(report, "types", "");
     return rt_report_end_with(report, arguments->json, &arguments->reports);
 }
 
@@ -243,7 +243,7 @@ static int print_zoo(const struct arguments *arguments)
     add_images(table);
     if (status == RT_OK)
         status = rt_hub_each(add_model, table);
-    rt_report_add_table(report, "", "", table);
+    rt_report_add_table(report, "models", "", table);
     add_types(report, NULL, "config.json files of these types");
     if (status == RT_OK)
         return rt_report_end_with(report, arguments->json, &arguments->reports);

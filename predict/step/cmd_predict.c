@@ -10,6 +10,7 @@
 #include "models/networks/source.h"
 #include "models/networks/model.h"
 #include "models/networks/step_options.h"
+#include "predict/step/job_lines.h"
 #include "predict/step/limit_curve.h"
 #include "predict/step/power_limit.h"
 #include "predict/step/prediction.h"
@@ -25,7 +26,7 @@
 enum { MOST_VALUES = 64 };
 
 struct arguments {
-    const char *predictor, *as, *trace;
+    const char *jobs, *predictor, *as, *trace;
     struct rt_names models, gpus, reports;
     struct rt_numbers batches, sequences, images; /* those of the step, case by case; none: not given */
     int64_t dataset_size, top;
@@ -74,7 +75,7 @@ static const struct rt_option options[] = {
      "models/predictors/pretrained/"},
     {"gpu", 0, "NAME",
      RT_ITEMS(struct arguments, gpus, .specs = true,
-             .required = "say on which GPU: --gpu NAME (`rooftile devices` lists them)",
+             .required = "say on which GPU: --gpu NAME (`rooftile devices` lists them)", .unless = "jobs",
              .reads = rt_device_reads, .suggests = rt_device_suggest),
      "A GPU of the catalogue (`rooftile devices`), a device file, either with overrides: H100,sms=100, or "
      "a MIG slice of one: A100-40:2g.10gb; several: H100,H200"},
@@ -82,10 +83,13 @@ static const struct rt_option options[] = {
      RT_ITEMS(struct arguments, models, .specs = true,
              .required =
                  "say which model: --model NAME (`rooftile graph --list` lists them) or a config.json",
-             .reads = rt_model_reads, .suggests = rt_model_suggest),
+             .unless = "jobs", .reads = rt_model_reads, .suggests = rt_model_suggest),
      "A model of the zoo (`rooftile graph --list`) or a Hugging Face config.json, either with changes, "
      "gpt2,n_layer=24; an operator graph of NeuSight, .csv; an ONNX model, .onnx; several: gpt2,bert-base"},
     RT_STEP_AS_OPTION(struct arguments, as),
+    {"jobs", 0, "FILE.jsonl", RT_TEXT(struct arguments, jobs, .reads = rt_reads_path),
+     "Many steps, a JSON object a line (\"-\": standard input), answered by a line each: model, gpu and these "
+     "options with underscores; what a line does not say is as given here"},
     {"batch", 'b', "N[,N...]", RT_OWN(struct arguments, batches, read_values),
      "Sequences or images of a step, over all GPUs (default 1)"},
     {"max-batch", 0, NULL, RT_FLAG(struct arguments, max_batch),
@@ -300,6 +304,23 @@ static struct rt_step case_of(const struct arguments *arguments, size_t i)
         step.sequence = size;
     }
     return step;
+}
+
+/* A line is one step of one model on one GPU. */
+static int check_jobs(const struct rt_command_line *line)
+{
+    static const char *const others[] = {"as", "max-batch", "dim", "shape", "no-patterns", "dataset-size", "carbon",
+                                         "price", "sm-share", "clock", "trace", "report", "top", NULL};
+    const struct arguments *arguments = line->options;
+    const char *other = rt_given_of(line, others);
+    if (arguments->jobs == NULL)
+        return RT_OK;
+    if (other != NULL)
+        return rt_fail(RT_EUSAGE, "--jobs: a line is a step; leave out --%s", other);
+    if (arguments->gpus.count > 1 || arguments->models.count > 1 || case_count(arguments) > 1 ||
+        arguments->limits.count > 1)
+        return rt_fail(RT_EUSAGE, "--jobs: give one --model, --gpu, --batch, --seq and --power-limit at most; lines say others");
+    return RT_OK;
 }
 
 /* The largest batch that fits, or the least where none does, in place of the one that was settled. */
@@ -594,11 +615,34 @@ static int predict_models(struct arguments *arguments)
     return status;
 }
 
+static int predict_jobs(const struct arguments *arguments)
+{
+    struct rt_predictor predictor;
+    struct rt_job_line_defaults defaults = {.model = arguments->models.count > 0 ? arguments->models.name[0] : NULL,
+                                            .gpu = arguments->gpus.count > 0 ? arguments->gpus.name[0] : NULL,
+                                            .step = case_of(arguments, 0),
+                                            .fallback = arguments->fallback};
+    if (arguments->limits.count == 1)
+        defaults.step.power_limit_w = arguments->limits.value[0];
+    if (rt_report_is_diverted())
+        return rt_fail(RT_EUSAGE, "{jobs} is for the program; a library calls rooftile_forecast_fields a step");
+    int status = rt_predictor_open(arguments->predictor, &predictor);
+    if (status != RT_OK)
+        return status;
+    status = rt_job_lines(arguments->jobs, &predictor, &defaults, stdout);
+    rt_predictor_release(&predictor);
+    return status;
+}
+
 static int run(const struct rt_command_line *line)
 {
     struct arguments *arguments = line->options;
     arguments->data_given = rt_given(line, "dp");
-    int status = check_arguments(arguments);
+    int status = check_jobs(line);
+    if (status == RT_OK && arguments->jobs != NULL)
+        return predict_jobs(arguments);
+    if (status == RT_OK)
+        status = check_arguments(arguments);
     if (status == RT_OK)
         status = check_shares(line);
     if (status == RT_OK)

@@ -431,7 +431,7 @@ struct rt_report *rt_prediction_sweep(const struct rt_prediction *predictions, s
     json_t *all = json_array();
     for (size_t i = 0; json && i < count; i++)
         json_array_append_new(all, row_json(&predictions[i]));
-    rt_report_add_json(report, "", all);
+    rt_report_add_json(report, "forecasts", all);
     rt_report_add_title(report, "%s, %s, by %s", several_models(predictions, count) ? "Several models" : predictions[0].model,
                         rt_steps[predictions[0].graph.options.step], predictions[0].predictor_name);
     if (pictures)

@@ -340,7 +340,7 @@ def _single(name: str, value: object) -> None:
 
 def ask(model: str, gpus: OptionValue, predictor: Union[Text, Predictor], options: Mapping[str, OptionValue]) -> list[dict[str, Any]]:
     answer = report("predict", model=model, gpu=gpus, predictor=predictor, **options)
-    rows: list[dict[str, Any]] = answer if isinstance(answer, list) else [answer]
+    rows: list[dict[str, Any]] = answer.get("forecasts", [answer])
     if any("total_ms" not in row and "error" not in row for row in rows):
         raise RooftileError("curves over shares of SMs or power limits are no forecasts: "
                             "rooftile.report(\"predict\", ...) gives them", -4)

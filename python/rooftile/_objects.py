@@ -51,7 +51,7 @@ class Device(_Owner):
 
     def to_dict(self) -> dict[str, Any]:
         """All of it: names, numbers, MIG profiles."""
-        numbers: dict[str, Any] = report("devices", self.spec)
+        numbers: dict[str, Any] = report("devices", self.spec)["devices"][0]
         return numbers
 
     def __fspath__(self) -> str:
@@ -156,11 +156,11 @@ def kernel(call: str, gpu: Union[Text, Device], *, predictor: Union[Text, Predic
 
 def devices() -> list[dict[str, Any]]:
     """Every GPU of the catalogue with all its numbers; `pandas.DataFrame(rooftile.devices())` is a table of them."""
-    catalogue: list[dict[str, Any]] = report("devices")
+    catalogue: list[dict[str, Any]] = report("devices")["devices"]
     return catalogue
 
 
 def models() -> list[dict[str, Any]]:
     """The models that have a name: architecture, layers, parameters. Any config.json or ONNX file is a model, too."""
-    zoo: list[dict[str, Any]] = report("graph", list=True)
+    zoo: list[dict[str, Any]] = report("graph", list=True)["models"]
     return zoo

@@ -88,9 +88,9 @@ static void test_json(void)
     struct rt_report *report = make_report();
     char *text = printed(report, RT_REPORT_JSON);
     json_t *expected =
-        json_pack("{s:{s:s, s:i}, s:s, s:n, s:[{s:s, s:f, s:i}, {s:s, s:n, s:i, s:{s:i}}], s:[], "
+        json_pack("{s:i, s:{s:s, s:i}, s:s, s:n, s:[{s:s, s:f, s:i}, {s:s, s:n, s:i, s:{s:i}}], s:[], "
                   "s:[s, s]}",
-                  "data", "file", "a.h5", "samples", 12, "split", "test", "total_ms", "ops", "op", "bmm",
+                  "schema", RT_REPORT_SCHEMA, "data", "file", "a.h5", "samples", 12, "split", "test", "total_ms", "ops", "op", "bmm",
                   "ms", 1.25, "only_json", 7, "op", "softmax", "ms", "only_json", 8, "dims", "m", 64, "none",
                   "refused", "line 1", "line 2");
     json_t *actual = json_loads(text, 0, NULL);

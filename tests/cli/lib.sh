@@ -78,9 +78,9 @@ fails_saying() {
     if "${@:2}" >"$work/stdout" 2>"$work/stderr"; then not_ok "$1" "it succeeded"; else holds "$1" "$1" "$work/stderr"; fi
     is "in one line" "$(wc -l <"$work/stderr")" 1
 }
-# json EXPRESSION: what Python makes of the last command's standard output, named d. json_is NAME EXPRESSION WANTED
+# json EXPRESSION: what Python makes of the last command's standard output, named d; a list of one is its one, of several the list. json_is NAME EXPRESSION WANTED
 if command -v python3 >/dev/null; then
-    json() { python3 -c "import json, re, sys; d = json.load(open('$work/stdout')); x = ($1); print(x)"; }
+    json() { python3 -c "import json, re, sys; d = json.load(open('$work/stdout')); l = next((d[k] for k in ('forecasts', 'devices', 'folds', 'types', 'models') if set(d) == {'schema', k}), None); d = d if l is None else l[0] if len(l) == 1 else l; x = ($1); print(x)"; }
     json_is() { is "$1" "$(json "$2" 2>&1)" "$3"; }
 else
     json_is() { echo "skipped $1: no python3 to read JSON with"; }

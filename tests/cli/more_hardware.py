@@ -31,7 +31,7 @@ def run(*arguments):
 
 def main():
     rooftile = sys.argv[1]
-    devices = {d["name"]: d for d in run(rooftile, "devices", "--json")}
+    devices = {d["name"]: d for d in run(rooftile, "devices", "--json")["devices"]}
     asked, slower = 0, 0
     for model, *options in RUNS:
         specs = []
@@ -39,7 +39,7 @@ def main():
             twice = [(f, f"{name},{f}={2 * device[f]:.17g}") for f in FIELDS if device.get(f) is not None]
             specs += [(name, None, name)] + [(name, f, spec) for f, spec in twice]
         gpus = [word for _, _, spec in specs for word in ("--gpu", spec)]
-        rows = run(rooftile, "predict", "-m", model, *options, *gpus, "--json")
+        rows = run(rooftile, "predict", "-m", model, *options, *gpus, "--json")["forecasts"]
         assert len(rows) == len(specs), (len(rows), len(specs))
         base = {}
         for (name, field, spec), row in zip(specs, rows):

@@ -24,7 +24,7 @@ succeeds "the folds, before anything runs" crossval --dry-run --json
 cp stdout folds.json
 cat >folds.py <<'EOF'
 import json
-folds = {f["fold"]: f for f in json.load(open("folds.json"))}
+folds = {f["fold"]: f for f in json.load(open("folds.json"))["folds"]}
 assert set(folds) == {"A100", "V100", "T4"}, folds
 assert sorted(folds["A100"]["held_out_gpus"]) == ["NVIDIA A100-PCIE-40GB", "NVIDIA A100-SXM4-80GB"]
 assert folds["A100"]["test_kernels"] == 160 and folds["T4"]["test_kernels"] == 80
@@ -34,7 +34,7 @@ succeeds "one GPU's fold, with its chip" crossval --dry-run --json --gpu "nvidia
 cp stdout one-fold.json
 succeeds "is all of the chip" python3 -c '
 import json
-fold, = json.load(open("one-fold.json"))
+fold, = json.load(open("one-fold.json"))["folds"]
 assert len(fold["held_out_gpus"]) == 2, fold'
 if [ -e crossval-out ]; then not_ok "a dry run makes nothing"; else ok "a dry run makes nothing"; fi
 

@@ -59,7 +59,7 @@ assert abs(report["least_j"] / min(r["step_j"] for r in rows) - 1) < 1e-9 and le
 PY
 if [ -s python.out ]; then not_ok "figures of energy" "$(tail -n 3 python.out)"; else ok "figures of energy"; fi
 "$ROOFTILE" devices H100 --json | python3 -c 'import json, sys
-device = json.load(sys.stdin)
+device, = json.load(sys.stdin)["devices"]
 print(json.dumps({key: value for key, value in device.items() if key not in ("power_w", "idle_w")}))' >powerless.json
 refuses "energy without a board power" 2 "--energy: the description of" "$ROOFTILE" explore --gpu powerless.json --model gpt2 -q --vary sms=80:200:40 --energy
 succeeds "power that varies will do" "$ROOFTILE" explore --gpu powerless.json --model gpt2 -q --batch 2 --seq 128 --vary power_w=400:700:300 --energy

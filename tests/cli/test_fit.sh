@@ -39,7 +39,7 @@ if [ "$fewer" -lt "$batch" ]; then ok "leaves room for fewer"; else not_ok "leav
 succeeds "of parts" predict $step --dp 2 --microbatches 2 --max-batch --json
 is "a multiple of 4" $(($(value max_batch.batch) % 4)) 0
 succeeds "a sweep" predict --gpu A100-40:1g.5gb --gpu A100-40:3g.20gb -m gpt2 --mode training --seq 256,512 --max-batch --json
-batches=$(python3 -c "import json; print(*[r['max_batch']['batch'] for r in json.load(open('stdout'))])")
+batches=$(python3 -c "import json; print(*[r['max_batch']['batch'] for r in json.load(open('stdout'))['forecasts']])")
 if python3 -c "
 a, b, c, d = map(int, '$batches'.split())
 assert a > b > 0 and c > d and c > a and d > b"; then ok "longer sequences hold fewer, larger slices more"; else not_ok "longer sequences hold fewer, larger slices more" "$batches"; fi

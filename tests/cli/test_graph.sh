@@ -16,7 +16,7 @@ if [ -s "$work/stderr" ]; then not_ok text_is_quiet "$(cat "$work/stderr")"; els
 
 # Two FLOPs for each parameter of a product and token, and the attention's.
 succeeds json "$ROOFTILE" graph --model gpt2-large --batch 4 --dtype fp32 --json
-json_is json_keys "sorted(d)" "['blocks', 'memory', 'model', 'options', 'totals']"
+json_is json_keys "sorted(d)" "['blocks', 'memory', 'model', 'options', 'schema', 'totals']"
 json_is json_options "d['options']['batch'], d['options']['sequence'], d['options']['mode']" "(4, 1024, 'inference')"
 json_is json_blocks "[(b['name'], b['repeat']) for b in d['blocks']]" "[('embedding', 1), ('layer', 36), ('head', 1)]"
 json_is json_node_keys "sorted(d['blocks'][1]['nodes'][0])" "['inputs', 'kernels', 'name', 'outputs', 'parameters']"

@@ -105,7 +105,7 @@ succeeds "columns of a sweep" predict -p roofline --gpu H100 --gpu L4 -m gpt2 --
 holds "has grams" "g CO2/Mtoken" stdout
 holds "and money" "price/Mtoken" stdout
 "$ROOFTILE" devices H100 --json | python3 -c 'import json, sys
-device = json.load(sys.stdin)
+device, = json.load(sys.stdin)["devices"]
 print(json.dumps({key: value for key, value in device.items() if key not in ("power_w", "idle_w")}))' >powerless.json
 refuses "carbon of a GPU without a board power" 1 "has no board power: add it, such as --gpu powerless.json,power_w=" predict -p roofline --gpu powerless.json -m gpt2 --carbon 360
 succeeds "carbon along power limits" predict -p roofline --gpu H100 -m gpt2 --power-limit 300,500 --carbon 360 --json
@@ -153,7 +153,7 @@ succeeds "GPUs and batches make a table" predict -p p.h5 --gpu H100 --gpu A100-P
 cp stdout sweep.json
 cat >sweep.py <<'END'
 import json
-rows = json.load(open("sweep.json"))
+rows = json.load(open("sweep.json"))["forecasts"]
 assert len(rows) == 12
 assert {(r["batch"], r["sequence"]) for r in rows} == {(b, s) for b in (1, 2, 4) for s in (128, 256)}
 END
@@ -170,7 +170,7 @@ succeeds "as JSON" predict -p roofline --gpu P100 --gpu H100 -m gpt2-large --dty
 cp stdout refused.json
 succeeds "with the reason" python3 -c '
 import json
-none, h100 = json.load(open("refused.json"))
+none, h100 = json.load(open("refused.json"))["forecasts"]
 assert none["gpu"] == "Tesla P100-PCIE-16GB" and "no fp8 peak" in none["error"] and none["dtype"] == "fp8" and none["batch"] == 1
 assert h100["total_ms"] > 0 and "error" not in h100'
 refuses "a sweep without any forecast" 1 "Tesla P100-PCIE-16GB has no fp8 peak" predict -p roofline --gpu P100 --gpu T4 -m gpt2-large --dtype fp8

@@ -17,7 +17,7 @@ complains() { # NAME STATUS WORDS COMMAND...: that exit status, one line that be
 succeeds "both" $publish data.h5 p.h5 -o out --license cc-by-4.0 --author "A. Name" --title "Mine: 1"
 holds "says what it made" "model/report.html" stdout
 holds "says that it is synthetic" "SYNTHETIC" stdout
-holds "the next command" "huggingface-cli upload OWNER/NAME-data out/dataset . --repo-type dataset" stdout
+holds "the next command" "hf upload OWNER/NAME-data out/dataset . --repo-type dataset" stdout
 for file in dataset/README.md dataset/LICENSE dataset/data.h5 dataset/csv/samples.csv model/README.md model/LICENSE model/predictor.h5 \
     model/report.html model/report.json model/report.csv; do
     [ -s out/$file ] && ok "has $file" || not_ok "has $file"

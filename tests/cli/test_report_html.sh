@@ -44,7 +44,7 @@ refuses "a page that is there" 2 "is there already" "$ROOFTILE" devices --report
 succeeds "all forms" "$ROOFTILE" predict --gpu L4 --model gpt2 --batch 1,2 --report a.csv --report a.json --report a.md \
     --report a.txt --report a.html
 is "a line a forecast" "$(wc -l <a.csv)" 3
-is "JSON has both" "$(python3 -c 'import json; print(len(json.load(open("a.json"))))')" 2
+is "JSON has both" "$(python3 -c 'import json; print(len(json.load(open("a.json"))["forecasts"]))')" 2
 cmp -s a.txt stdout && ok "the text that is printed" || not_ok "the text that is printed"
 
 # Names of models are text, on the page and in its pictures.

@@ -62,7 +62,7 @@ class Figures(harness.Case):
     def test_sweeps(self):
         sweep = rooftile.sweep("resnet50", ["L4", "H100"], batch=[1, 8])
         said = self.program("predict", "-m", "resnet50", "--gpu", "L4", "--gpu", "H100", "--batch", "1,8")
-        self.assertEqual([forecast.to_dict() for forecast in sweep], said)
+        self.assertEqual([forecast.to_dict() for forecast in sweep], said["forecasts"])
         self.assertEqual([(f.gpu.split()[1], f.batch) for f in sweep], [("L4", 1), ("L4", 8), ("H100", 1), ("H100", 8)])
         self.assertEqual((len(sweep[1:]), sweep[-1].batch, sweep.refused), (3, 8, []))
 
@@ -81,14 +81,14 @@ class Figures(harness.Case):
         self.assertEqual(times, sorted(times, reverse=True))
 
     def test_devices(self):
-        self.assertEqual(rooftile.devices(), self.program("devices"))
+        self.assertEqual(rooftile.devices(), self.program("devices")["devices"])
         device = rooftile.Device("H100,sms=100")
-        self.assertEqual(device.to_dict(), self.program("devices", "H100,sms=100"))
+        self.assertEqual(device.to_dict(), self.program("devices", "H100,sms=100")["devices"][0])
         self.assertEqual((device["sms"], device["link_peers"], device.name), (100, None, "NVIDIA H100 80GB HBM3"))
         self.assertEqual(rooftile.forecast("resnet50", device).raw, rooftile.forecast("resnet50", "H100,sms=100").raw)
 
     def test_models(self):
-        self.assertEqual(rooftile.models(), self.program("graph", "--list"))
+        self.assertEqual(rooftile.models(), self.program("graph", "--list")["models"])
 
     def test_kernels(self):
         call, gpu = "gemm,m=8192,n=8192,k=8192,dtype=bf16", "H100,sms=100,l2_mib=49.5"

@@ -307,7 +307,7 @@ struct rt_report *rt_crossval_report_folds(const struct rt_crossval *crossval)
     }
     if (crossval->left_out != NULL)
         rt_report_add_note(report, NULL, "no fold: %s; %s", crossval->left_out, why_left_out(crossval));
-    rt_report_add_json(report, "", folds_json(crossval));
+    rt_report_add_json(report, "folds", folds_json(crossval));
     return report;
 }
 

@@ -266,10 +266,10 @@ void rt_predictor_forecast_again(const struct rt_predictor *predictor, const str
 /* ---- where the predictor lies that comes with rooftile ---- */
 
 /* From the folder of the program or of librooftile.so: in a clone that is build/, installed bin/, lib/ or
- * lib/x86_64-linux-gnu/. A build folder elsewhere has a link beside the program. */
+ * lib/x86_64-linux-gnu/, of a wheel lib/python3.X/site-packages/rooftile/. A build folder elsewhere has a link beside the program. */
 static const char *const places[] = {"../models/predictors/pretrained/rooftile.h5",
                                      "../share/rooftile/rooftile.h5", "../../share/rooftile/rooftile.h5",
-                                     "rooftile.h5"};
+                                     "../../../../share/rooftile/rooftile.h5", "rooftile.h5"};
 
 static char *folder_of(const char *path)
 {

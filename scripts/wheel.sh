@@ -1,0 +1,9 @@
+#!/usr/bin/env bash
+# Makes the wheel and the sdist in FOLDER (default dist): see scripts/wheel.py. On a bare Debian 12 it installs what building needs.
+#
+#   scripts/wheel.sh [FOLDER]
+set -eu
+. "$(dirname "$0")/setup.sh"
+# shellcheck disable=SC2086  # a list of words
+setup_packages $build_packages python3
+exec python3 "$source_folder/scripts/wheel.py" "${1:-dist}"

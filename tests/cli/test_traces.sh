@@ -1,0 +1,63 @@
+# scripts/corpora/traces.py: kernels of nsys, Kineto, nvbench and tables become datasets; what is damaged is one sentence.
+. "$(dirname "$0")/lib.sh"
+command -v python3 >/dev/null || skip_all traces "no python3"
+traces=$ROOFTILE_SOURCE/scripts/corpora/traces.py
+cat >make.py <<'P'
+import json, sqlite3
+json.dump({"deviceProperties": [{"id": 0, "name": "NVIDIA H100 80GB HBM3"}], "traceEvents": [
+    {"cat": "cpu_op", "name": "aten::addmm", "args": {"External id": 1, "Input Dims": [[1024], [8, 512], [512, 1024]], "Input type": ["c10::BFloat16"] * 3}},
+    {"cat": "kernel", "name": "nvjet_hsh", "dur": 7.5, "args": {"External id": 1, "device": 0}},
+    {"cat": "kernel", "name": "splitK", "dur": 0.5, "args": {"External id": 1, "device": 0}},
+    {"cat": "cpu_op", "name": "aten::add_", "args": {"External id": 2, "Input Dims": [[4, 16, 32], [4, 16, 32], []], "Input type": ["float", "float", "Scalar"]}},
+    {"cat": "kernel", "name": "vectorized_elementwise", "dur": 3, "args": {"External id": 2, "device": 0}},
+    {"cat": "kernel", "name": "stray", "dur": 3, "args": {"External id": 9, "device": 0}}]}, open("kineto.json", "w"))
+axes = [{"name": "M", "value": "128"}, {"name": "N", "value": "256"}, {"name": "K", "value": "64"}, {"name": "T", "input_string": "F16"}]
+json.dump({"devices": [{"id": 0, "name": "NVIDIA A100-SXM4-80GB"}], "benchmarks": [{"name": "gemm", "states": [
+    {"device": 0, "axis_values": axes, "summaries": [{"tag": "nv/cold/time/gpu/mean", "data": [{"name": "value", "value": "1.25e-05"}]}]},
+    {"device": 0, "axis_values": axes, "is_skipped": True}]}]}, open("nvbench.json", "w"))
+open("table.csv", "w").write("op,m,n,k,dtype,device,us\ngemm,128,256,64,fp16,L4,10.5\n")
+base = sqlite3.connect("nsys.sqlite")
+base.executescript("""CREATE TABLE TARGET_INFO_GPU(id, name); INSERT INTO TARGET_INFO_GPU VALUES(0, 'NVIDIA L4');
+CREATE TABLE StringIds(id, value); INSERT INTO StringIds VALUES(1, 'ampere_bf16_s16816gemm_bf16_128x64');
+CREATE TABLE NVTX_EVENTS(globalTid, start, end, text, textId);
+INSERT INTO NVTX_EVENTS VALUES(5, 0, 100, 'aten::matmul, op_id = 1, sizes = [[8, 16], [16, 32]]', NULL),
+                              (5, 10, 50, 'aten::mm, op_id = 2, sizes = [[8, 16], [16, 32]]', NULL);
+CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME(globalTid, start, correlationId); INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES(5, 20, 3);
+CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(deviceId, start, end, demangledName, correlationId);
+INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES(0, 1000, 6000, 1, 3);""")
+base.commit()
+P
+python3 make.py
+# converts FILE WANTED: the rows of its samples, "op,dtype,device,dims...,us".
+converts() {
+    succeeds "$1" python3 "$traces" "$1" -o "$1.out"
+    is "$1: its calls" "$(python3 -c "import csv
+print('; '.join(','.join([r['op'], r['dtype'], *(r[f'dim{i}'] for i in range(4) if r[f'dim{i}']), '%g' % float(r['latency_us'])]) for r in csv.DictReader(open('$1.out/samples.csv'))))")" "$2"
+    succeeds "$1: imported" "$ROOFTILE" dataset import --format csv "$1.out" -o "$1.h5" --quiet
+}
+converts kineto.json "add,fp32,64,32,3; linear,bf16,1,8,1024,512,8"
+converts nvbench.json "gemm,fp16,128,256,64,12.5"
+converts table.csv "gemm,fp16,128,256,64,10.5"
+converts nsys.sqlite "gemm,bf16,8,32,16,5"
+
+# Cut off anywhere, or with bytes changed: never more than a sentence.
+cat >hostile.py <<'P'
+import random, subprocess, sys
+random.seed(1)
+for name in ("kineto.json", "nvbench.json", "table.csv", "nsys.sqlite"):
+    whole = open(name, "rb").read()
+    cases = [whole[:len(whole) * i // 5] for i in range(5)] + [b"[" * 100000]
+    for _ in range(4):
+        changed = bytearray(whole)
+        for _ in range(3):
+            changed[random.randrange(len(changed))] = random.randrange(256)
+        cases.append(bytes(changed))
+    for i, case in enumerate(cases):
+        open("hostile", "wb").write(case)
+        done = subprocess.run([sys.executable, sys.argv[1], "hostile", "-o", "hostile.out"], capture_output=True, text=True)
+        if done.returncode not in (0, 1) or len(done.stderr.splitlines()) != done.returncode:
+            print(f"{name}, case {i}: {done.returncode}, {done.stderr}")
+P
+python3 hostile.py "$traces" >hostile.log 2>&1
+is "hostile files" "$(cat hostile.log)" ""
+finish
