@@ -354,7 +354,7 @@ refuses "a dataset without copies" 1 "holds no copies from host to device" $v --
 succeeds "several GPUs and models between commas" predict -p roofline --gpu H100,sms=100,A100-40 --model gpt2,n_layer=6,bert-base --batch 1,2
 [ "$(grep -c '^gpt2,n_layer=6  NVIDIA H100 80GB HBM3 with sms=100 \|^gpt2,n_layer=6  NVIDIA A100\|^bert-base ' stdout)" = 8 ] && ok "are a table" || not_ok "are a table" "$(cat stdout)"
 succeeds "as JSON" predict -p roofline --gpu H100,A100-40 --model gpt2,bert-base --json
-is "are a list" "$(python3 -c 'import json; print([r["model"] for r in json.load(open("stdout"))])')" "['gpt2', 'gpt2', 'bert-base', 'bert-base']"
+is "are a list" "$(python3 -c 'import json; print([r["model"] for r in json.load(open("stdout"))["forecasts"]])')" "['gpt2', 'gpt2', 'bert-base', 'bert-base']"
 succeeds "text and images" predict -p roofline --gpu H100 --model gpt2,resnet50
 holds "have a rate in common" "tokens, images/s" stdout
 refuses "several models of a curve" 2 "give one --model" predict -p roofline --gpu H100 --model gpt2,bert-base --power-limit 300,400
