@@ -19,3 +19,8 @@ echo "1 user:                               $(best "$@" --isl 1000 --concurrency
 echo "10 requests/s, sglang's scheduler:    $(best "$@" --isl 1000 --rate 10 --server sglang) s"
 echo "a cache too small, preempting:        $(best "$@" --isl 1000 --concurrency 256 --cache-tokens 100000) s"
 echo "a tenth of the tokens, 256 users:     $(best "$@" --isl 1000 --concurrency 256 --requests 100) s (what there is once: predictor, tables)"
+list=$(mktemp)
+trap 'rm -f "$list"' EXIT
+awk 'BEGIN { print "arrival_s,input_tokens,output_tokens"; srand(1)
+    for (i = 0; i < 1000000; i++) printf "%.6f,%d,%d\n", i / 15000, 1 + int(1800 * rand()), 1 + int(380 * rand()) }' >"$list"
+echo "a million requests, 1,000 replicas:   $(best -m llama-3.1-8b --trace "$list" --replicas 1000 --router least-loaded) s"
