@@ -446,7 +446,7 @@ void rt_serve_load_last(struct rt_serve_load *load, const struct rt_serve_system
                         prefills->costs.step_us(prefills->costs.context, &prompt) +
                     output * decodes->costs.step_us(decodes->costs.context, &step);
     load->lasting = true;
-    load->warm_up = load->concurrency;
+    load->warm_up = (int64_t)rt_serve_load_requests(load) > load->concurrency ? load->concurrency : 0;
 }
 
 int rt_serve_simulate(const struct rt_serve_load *load, const struct rt_serve_system *system,

@@ -79,7 +79,7 @@ for signal in KILL INT; do
         ok "$signal: it was faster"
     else
         if [ $signal = INT ]; then
-            if [ $status = 1 ]; then ok interrupted; else not_ok interrupted "status $status" "$(cat INT.out)"; fi
+            if [ $status = 130 ]; then ok interrupted; else not_ok interrupted "status $status" "$(cat INT.out)"; fi
             holds says_so "simulations; the same command goes on with them" INT.out
             refuses another_plan 2 "is of another plan that did not end" plan --csv INT.csv
         fi

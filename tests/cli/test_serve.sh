@@ -86,6 +86,7 @@ succeeds "users who think differ" serve --isl 1024 --osl 128 -c 16 --think 1s --
 holds "in what they wait" '"TTFT"' stdout
 is "at p50 and p99" "$(python3 -c 'import json; l = json.load(open("stdout"))["latencies"][0]; print(l["p50_ms"] < l["p90_ms"] < l["p99_ms"])')" True
 refuses "a warm-up of all" 2 "--warm-up 40 leaves none of 40 requests" serve --isl 10 --osl 10 -c 4 --warm-up 40
+succeeds "fewer requests than users" serve --isl 10 --osl 10 -c 8 --requests 5
 refuses "thinking at a rate" 2 "--think is for --concurrency alone" serve --isl 10 --osl 10 --rate 4 --think 1s
 refuses "no load" 2 "say how requests come" serve --isl 10 --osl 10
 refuses "no lengths" 2 "say how long requests are" serve --rate 3
