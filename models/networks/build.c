@@ -144,7 +144,8 @@ uint32_t rt_build_linear(struct rt_graph *graph, const char *name, uint32_t x, i
                          int64_t out, bool bias)
 {
     uint32_t y = rt_build_product(graph, name, x, rows, in, out, bias);
-    bool layer = graph->blocks[graph->block_count - 1].role == RT_BLOCK_LAYER;
+    bool layer = graph->blocks[graph->block_count - 1].role == RT_BLOCK_LAYER &&
+                 graph->place >= graph->options.lora_on;
     return graph->options.lora > 0 && layer && rt_graph_trains(graph) ? adapt(graph, x, y, rows, in, out) : y;
 }
 

@@ -161,6 +161,8 @@ int rt_check_cuts(const struct rt_parallelism *parallel, const struct rt_graph_o
         return rt_fail(RT_EUSAGE,
                        "{attention} is for PyTorch and frameworks that train; LLM servers have kernels "
                        "of their own");
+    if (options->lora_on > RT_LORA_ALL && options->lora == 0)
+        return rt_fail(RT_EUSAGE, "{lora_on} says which products have adapters: give their rank by {lora}");
     bool cut = parallel->context > 1 || parallel->sequence || options->lora > 0 || parallel->chunks > 1;
     if (cut && !stack)
         return rt_fail(RT_EUSAGE, "%s is for language models of one stack of layers, which %s is not",

@@ -138,6 +138,10 @@ struct rt_sequences {
 /* Parts of a layer, as checkpoints name them that quantise one and not another. */
 enum rt_layer_part { RT_PART_ATTENTION, RT_PART_FEED_FORWARD, RT_PART_SHARED_EXPERTS };
 
+/* Products of a layer beside which LoRA's adapters are: these and all that follow here. */
+enum rt_lora_place { RT_LORA_ALL, RT_LORA_ATTENTION, RT_LORA_QKV, RT_LORA_PLACES };
+extern const char *const rt_lora_places[RT_LORA_PLACES]; /* "all", "attention", "qkv" */
+
 struct rt_graph_options {
     enum rt_step_kind step;
     int64_t batch;    /* sequences that one device sees in one pass (with pipelines: of one microbatch) */
@@ -173,6 +177,7 @@ struct rt_graph_options {
     enum rt_recompute recompute;
     enum rt_attention_library attention;
     int64_t lora;             /* training: rank of the adapters that alone are trained; 0: all weights are */
+    enum rt_lora_place lora_on;
     int64_t context_parallel; /* training: GPUs that share out the tokens of a sequence; 0 or 1: none */
     bool sequence_parallel;   /* training: tensor-parallel GPUs share out tokens between products */
     bool fusion;              /* chains of elementwise ops run as one kernel */
@@ -250,6 +255,7 @@ struct rt_graph {
     struct rt_graph_options options;
     enum rt_dtype products;  /* of the layers' products with weights; options.dtype unless that was narrow */
     enum rt_layer_part part; /* that nodes are added to */
+    enum rt_lora_place place; /* of products that are added: feed-forwards are in RT_LORA_ALL alone */
     bool adapting;           /* nodes that are added are adapters */
     struct rt_block *blocks;
     struct rt_node *nodes;

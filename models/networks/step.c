@@ -149,6 +149,7 @@ static int check_traced(const struct settling *s)
                         : step->parallel.ring > 1            ? "ring"
                         : step->seconds > 0                  ? "seconds"
                         : step->lora > 0                     ? "lora"
+                        : step->lora_on > RT_LORA_ALL        ? "lora_on"
                         : step->attention > RT_ATTENTION_OWN ? "attention"
                         : step->parallel.sequence            ? "sp"
                         : step->parallel.context > 1         ? "cp"
@@ -559,6 +560,7 @@ static void set_graph(struct rt_settled_step *settled, const struct rt_model *mo
     graph->recompute = (enum rt_recompute)step->recompute;
     graph->attention = (enum rt_attention_library)step->attention;
     graph->lora = step->lora;
+    graph->lora_on = (enum rt_lora_place)step->lora_on;
     graph->context_parallel = step->parallel.context;
     graph->sequence_parallel = step->parallel.sequence;
     graph->channels_last = step->layout == RT_LAYOUT_NHWC;

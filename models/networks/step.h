@@ -72,6 +72,7 @@ struct rt_step {
     int runtime, optimizer, recompute, layout; /* their enums */
     int attention;                             /* enum rt_attention_library */
     int64_t lora; /* rank of the adapters that alone are trained; 0: all is */
+    int lora_on;  /* enum rt_lora_place */
     bool fusion, autocast;
     int64_t nodes;       /* full servers, which {dp} follows from; 0: not given */
     const char *cluster; /* a file (datasets/cluster.h) that parallel.cluster's fields are read from */
@@ -116,6 +117,7 @@ enum rt_step_field {
     RT_STEP_RECOMPUTE,
     RT_STEP_ATTENTION,
     RT_STEP_LORA,
+    RT_STEP_LORA_ON,
     RT_STEP_LAYOUT,
     RT_STEP_FUSION,
     RT_STEP_AUTOCAST,

@@ -71,6 +71,8 @@
          "(FlashAttention's of 2022), flash2, flash3, cudnn (default: own, the runtime's)"},                 \
         {"lora", 0, "RANK", RT_INTEGER(type, member.lora, 1, 65536),                                         \
          "training: adapters of this rank beside the products of the layers, which alone are trained"},      \
+        {"lora-on", 0, "WHAT", RT_CHOICE(type, member.lora_on, rt_lora_places),                              \
+         "training: products with adapters: all, attention (of it the output's, too) or qkv (default all)"}, \
     {                                                                                                        \
         "optimizer", 0, "NAME", RT_CHOICE(type, member.optimizer, rt_optimizers),                            \
             "training: its step: none, sgd, adamw or momentum (SGD with it) (default adamw)"                 \

@@ -131,6 +131,7 @@ def add_run(runs, release, model, heading, jax, said, sizes, seen):
              option=cut(dp, tp, pp, microbatches, ep), cp=cp if cp > 1 else "", vp=vp if vp > 1 and pp > 1 else "", sp="1" if several else "",
              tp_overlap="1" if several else "", shard=shard if dp > 1 else "",
              recompute="layers" if jax else "", shard_gpus=said["FSDP"] if jax and 1 < said.get("FSDP", 0) < dp else "", lora=MOST_LORA if "lora" in heading.lower() else "",
+             lora_on="attention" if "lora" in heading.lower() else "",
              software=release, run=heading.split("(")[0].strip().split(" 24.")[0], **servers(gpus, chip))
 
 

@@ -40,7 +40,7 @@ def add_run(runs, row, what, second):
              sequence=count["Sequence Length"], mode="training", dtype="bf16", quant=quant, recipe=recipe, runtime="megatron",
              backend="megatron-bridge", optimizer="adamw", attention="cudnn", option=cut(dp, tp, pp, microbatches, ep),
              cp=cp if cp > 1 else "", vp=vp if vp > 1 else "", sp="1" if tp > 1 else "", tp_overlap="1" if tp > 1 else "",
-             shard=("parameters" if count["FSDP"] > 0 else "optimizer") if dp > 1 else "", lora=16 if "LoRA" in what else "",
+             shard=("parameters" if count["FSDP"] > 0 else "optimizer") if dp > 1 else "", lora=16 if "LoRA" in what else "", lora_on="qkv" if "LoRA" in what else "",
              software=row["Release"], run=name, **servers(gpus, chip))
 
 

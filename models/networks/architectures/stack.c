@@ -302,12 +302,14 @@ static uint32_t build_attention(const struct rt_stack *stack, const struct rt_at
     const struct rt_shape *s = &stack->shape;
     struct rt_operands in = {.tokens = s->keys};
     stack->graph->part = RT_PART_ATTENTION;
+    stack->graph->place = RT_LORA_QKV;
     attention->project(stack, x, &in);
     x = stack->fused ? fused_attention(stack, attention, &in) : written_out(stack, attention, &in);
     if (stack->model->sinks && stack->fused)
         stack->graph->nodes[x].parameters = (double)s->heads;
     if (stack->model->sub_norms)
         x = rt_build_rmsnorm(stack->graph, x, s->rows, s->heads * s->value_dim);
+    stack->graph->place = RT_LORA_ATTENTION;
     return rt_build_linear(stack->graph, attention->name.output, x, s->rows, s->heads * s->value_dim,
                            stack->model->hidden, stack->model->bias.out);
 }
@@ -378,6 +380,7 @@ static uint32_t cross_attention(const struct rt_stack *stack, uint32_t x)
 static uint32_t feed_forward(const struct rt_stack *stack, uint32_t x)
 {
     stack->graph->part = RT_PART_FEED_FORWARD;
+    stack->graph->place = RT_LORA_ALL;
     return rt_build_feed_forward(stack, stack->row->feed_forward, x, stack->shape.rows);
 }
 

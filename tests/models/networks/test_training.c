@@ -288,6 +288,12 @@ static void test_lora(void)
         rt_graph_release(&graph);
         CU_ASSERT_TRUE(backward > forward && backward < 1.02 * forward);
         CU_ASSERT_TRUE(memory_of("llama-3-8b", &lora).total < 0.5 * memory_of("llama-3-8b", &full).total);
+        lora.lora_on = RT_LORA_ATTENTION;
+        adapters = parameters_of("llama-3-8b", &lora) - parameters_of("llama-3-8b", &full);
+        RT_ASSERT_NEAR(adapters, 32 * 16 * ((joined ? 4096 : 3 * 4096) + 6144 + 4096 + 4096), 1e-9);
+        lora.lora_on = RT_LORA_QKV;
+        adapters = parameters_of("llama-3-8b", &lora) - parameters_of("llama-3-8b", &full);
+        RT_ASSERT_NEAR(adapters, 32 * 16 * ((joined ? 4096 : 3 * 4096) + 6144), 1e-9);
     }
 }
 
@@ -326,6 +332,7 @@ static void test_refused(void)
         {"llama-3-8b", {{"shard_gpus", "2"}, {"dp", "4"}}, "give shard"},
         {"llama-3-8b", {{"shard_gpus", "3"}, {"dp", "4"}, {"shard", "parameters"}}, "give one of 1, 2, 4"},
         {"llama-3-8b", {{"mode", "inference"}, {"lora", "8"}}, "is for mode training"},
+        {"llama-3-8b", {{"mode", "training"}, {"lora_on", "qkv"}}, "give their rank by lora"},
         {"llama-3-8b", {{"mode", "inference"}, {"recompute", "selective"}}, "is for mode training"},
     };
     struct rt_settled_step settled;
