@@ -94,10 +94,10 @@ static void draw(const struct rt_progress *progress, const char *note)
     if (share > 0)
         format_duration(left, sizeof left, elapsed * (1 - share) / share);
     if (progress->terminal)
-        draw_line(progress, rt_format("%s [%s] %3.0f%%  %s  %s, %s left", progress->what, bar, 100 * share,
-                                      note, spent, left));
+        draw_line(progress, rt_format("%s [%s] %3.0f%%  %s left, %s so far  %s", progress->what, bar, 100 * share,
+                                      left, spent, note));
     else
-        fprintf(stderr, "%s %3.0f%%  %s  %s, %s left\n", progress->what, 100 * share, note, spent, left);
+        fprintf(stderr, "%s %3.0f%%  %s left, %s so far  %s\n", progress->what, 100 * share, left, spent, note);
     fflush(stderr);
 }
 

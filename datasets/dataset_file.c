@@ -513,6 +513,22 @@ static int read_all(struct rt_h5 *file, struct rt_dataset *dataset, struct rt_pr
     return check_rows(dataset, rt_h5_path(file));
 }
 
+/* What to type for a CSV file, by the columns that its first line names. */
+static int fail_by_columns(const char *path, int status)
+{
+    char line[4096] = "";
+    FILE *file = fopen(path, "r");
+    if (file != NULL && fgets(line, sizeof line, file) == NULL)
+        line[0] = '\0';
+    if (file != NULL)
+        fclose(file);
+    if (strstr(line, "ttft_ms") != NULL)
+        return rt_fail_remedy(status, "`rooftile evaluate -p pretrained --serving %s` judges runs of servers", path);
+    if (strstr(line, "end_to_end_us") != NULL)
+        return rt_fail_remedy(status, "`rooftile dataset import --format workloads %s -o data.h5` makes a dataset", path);
+    return rt_fail_remedy(status, "`rooftile dataset import --help` says which tables become a dataset");
+}
+
 /* What to type where the file is none. */
 static int fail_to_open(const char *path, int status)
 {
@@ -520,9 +536,7 @@ static int fail_to_open(const char *path, int status)
     if (access(path, F_OK) != 0)
         rt_fail_remedy(status, "`rooftile collect -o %s` measures this machine and makes it", path);
     else if (status == RT_EFORMAT && format == NULL)
-        rt_fail_remedy(status,
-                       "of CSV files `rooftile dataset import --format csv %s -o data.h5` makes a dataset",
-                       path);
+        fail_by_columns(path, status);
     else if (status == RT_EFORMAT)
         rt_fail_remedy(status,
                        "`rooftile collect -o data.h5` makes a dataset, `rooftile card %s` says what this is",

@@ -67,7 +67,10 @@ static void show_progress(struct rt_training *training, const struct rt_network_
         loss_sum / done, best, done / (rt_clock() - began + 1e-9));
 }
 
-/* One pass over the training rows; *loss is their mean. False where Ctrl-C came in between. */
+/* Longest epoch that is ended after Ctrl-C, s, so that a checkpoint holds it. */
+static const double SHORT_EPOCH = 2;
+
+/* One pass over the training rows; *loss is their mean. False where Ctrl-C came in a long one. */
 static bool run_epoch(struct rt_training *training, struct rt_network_fit *fit, double *loss)
 {
     struct rt_random random;
@@ -85,7 +88,7 @@ static bool run_epoch(struct rt_training *training, struct rt_network_fit *fit, 
         sum += rt_train_step_run(fit->step, fit->x, rows, rate, batch_gradient, fit);
         if (fit->head->effects)
             rt_effect_fit_step(&fit->effects, EFFECT_RATE * rate);
-        if (rt_interrupted())
+        if (rt_interrupted() && rt_clock() - began > SHORT_EPOCH)
             return false;
         show_progress(training, fit, (double)(first + rows), sum, began);
     }
@@ -122,7 +125,7 @@ static void keep_best(struct rt_network_fit *fit, double mape)
 
 static int save_checkpoint(struct rt_training *training, struct rt_network_fit *fit)
 {
-    bool due = rt_clock() - training->saved >= training->options->checkpoint_seconds;
+    bool due = rt_interrupted() || rt_clock() - training->saved >= training->options->checkpoint_seconds;
     if (training->without != NULL || !due)
         return RT_OK;
     fit->fit.optimizer_steps = fit->optimizer.steps;
@@ -146,6 +149,8 @@ static int run_epochs(struct rt_training *training, struct rt_network_fit *fit)
                            rt_net_name(fit->recipe->family, fit->recipe->units), (int)state->epoch, loss);
         keep_best(fit, mape);
         status = save_checkpoint(training, fit);
+        if (status == RT_OK && rt_interrupted())
+            return RT_EINTERRUPTED;
     }
     return status;
 }

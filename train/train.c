@@ -189,7 +189,12 @@ static int run_network(struct rt_training *training, struct rt_network_fit *fit,
     if (status == RT_OK)
         status = rt_network_fit_run(training, fit);
     training->done_before += (double)fit->epochs * (double)fit->train.count;
-    if (status == RT_OK && fit->head->effects && !training->options->no_intervals)
+    bool intervals = status == RT_OK && fit->head->effects && !training->options->no_intervals;
+    if (intervals) { /* they may take longer than the epochs, which are not to be run again */
+        fit->fit.optimizer_steps = fit->optimizer.steps;
+        status = rt_training_save_checkpoint(training, &fit->fit);
+    }
+    if (intervals && status == RT_OK)
         status = rt_intervals_fit(training, fit);
     if (status == RT_OK || (status == RT_EINTERRUPTED && fit->fit.best_epoch > 0)) {
         summarise(training, fit);

@@ -46,7 +46,7 @@ refuses batch_of_none 2 '`rooftile predict --help` explains it' "$ROOFTILE" pred
 refuses no_such_predictor 1 '`rooftile train DATA.h5 -o predictor.h5` makes a predictor' "$ROOFTILE" predict -p no.h5 --gpu H100 --model gpt2
 refuses train_alone 2 'as in `rooftile train data.h5 -o predictor.h5 --hold-out-gpu A100`' "$ROOFTILE" train
 refuses no_such_data 1 '`rooftile collect -o data.h5` measures this machine' "$ROOFTILE" train data.h5 -o p.h5
-refuses data_is_csv 1 '`rooftile dataset import --format csv x.csv -o data.h5` makes a dataset' "$ROOFTILE" evaluate -p roofline x.csv
+refuses data_is_csv 1 '`rooftile dataset import --help` says which tables become a dataset' "$ROOFTILE" evaluate -p roofline x.csv
 refuses example_of_two_lines 2 'as in `rooftile evaluate --predictor predictor.h5 data.h5 --gpu A100 --op linear' "$ROOFTILE" evaluate x.csv
 refuses no_cuda_here 1 '`rooftile collect --list` shows' "$ROOFTILE" collect --backend cuda2 -o a.h5
 refuses dataset_alone 2 'as in `rooftile dataset import --format neusight' "$ROOFTILE" dataset
