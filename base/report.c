@@ -137,6 +137,13 @@ void rt_report_add_front(struct rt_report *report, const char *key, json_t *valu
     add_item(report, RT_ITEM_FRONT, key, NULL)->value = value;
 }
 
+void rt_report_add_tile(struct rt_report *report, const char *label, double share, const char *format, ...)
+{
+    struct rt_item *item = add_item(report, RT_ITEM_TILE, NULL, label);
+    item->share = share;
+    SET_TEXT(item, format);
+}
+
 void rt_report_add_plot(struct rt_report *report, struct rt_plot *plot)
 {
     add_item(report, RT_ITEM_PLOT, NULL, NULL)->plot = plot;
@@ -146,14 +153,14 @@ void rt_report_add_plot(struct rt_report *report, struct rt_plot *plot)
 
 static bool is_shown(const struct rt_item *item)
 {
-    return item->kind != RT_ITEM_PLOT && rt_item_is_shown(item);
+    return item->kind < RT_ITEM_PLOT && rt_item_is_shown(item);
 }
 
 static int label_width(const struct rt_report *report)
 {
     size_t width = 0;
     for (size_t i = 0; i < report->count; i++)
-        if (report->item[i].label != NULL && strlen(report->item[i].label) > width)
+        if (report->item[i].kind == RT_ITEM_FACT && report->item[i].label != NULL && strlen(report->item[i].label) > width)
             width = strlen(report->item[i].label);
     return (int)width + 2;
 }

@@ -71,6 +71,11 @@ void rt_report_add_front(struct rt_report *report, const char *key, json_t *valu
 /* A picture of what stands beside it, in HTML alone; takes the plot. */
 void rt_report_add_plot(struct rt_report *report, struct rt_plot *plot);
 
+/* What decides, at the top of a page, in HTML alone: the label, a value that is read from afar, behind a line's end more
+ * of it, and a bar that is filled to `share` (0..1; NaN: no bar). Those that follow each other make a row. */
+void rt_report_add_tile(struct rt_report *report, const char *label, double share, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
 enum rt_report_form { RT_REPORT_TEXT, RT_REPORT_JSON, RT_REPORT_CSV, RT_REPORT_MARKDOWN, RT_REPORT_HTML };
 
 /* What JSON holds, to be a part of more: a new reference. */

@@ -16,6 +16,7 @@ enum rt_item_kind {
     RT_ITEM_MARKDOWN, /* a text that is Markdown already */
     RT_ITEM_FRONT,    /* of Markdown and JSON */
     RT_ITEM_PLOT,     /* of HTML */
+    RT_ITEM_TILE,     /* of HTML: `text` is a line to read from afar, and perhaps another */
 };
 
 struct rt_item {
@@ -26,6 +27,7 @@ struct rt_item {
     json_t *value;
     struct rt_table *table;
     struct rt_plot *plot;
+    double share; /* of a tile: a bar of so much of its width, 0..1; NaN: none */
 };
 
 struct rt_report {

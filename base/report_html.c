@@ -26,20 +26,31 @@ static const char style[] =
     "*{box-sizing:border-box}\n"
     "html{-webkit-text-size-adjust:100%}\n"
     "body{margin:0;background:var(--back);color:var(--text);font:16px/1.5 system-ui,sans-serif}\n"
-    "main{max-width:72rem;margin:0 auto;padding:1rem}\n"
+    "main{max-width:110rem;margin:0 auto;padding:1rem}\n"
     "h1{font-size:1.5rem;line-height:1.25;margin:.5rem 0 1rem}h2{font-size:1.2rem;margin:2rem 0 .5rem}\n"
     "h1,h2,p,dd,li,figcaption,code{overflow-wrap:anywhere}\n"
     "a{color:var(--link)}h2 a{color:inherit;text-decoration:none}h2 a:hover{text-decoration:underline}\n"
     "dl{display:grid;grid-template-columns:minmax(6rem,max-content) 1fr;gap:.25rem 1rem;margin:0 0 1rem}\n"
     "dt{color:var(--soft)}dd{margin:0;grid-column:2;white-space:pre-line}\n"
     "@media(max-width:30rem){dl{display:block}dd{margin:0 0 .5rem 1rem}}\n"
+    ".tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(9.5rem,1fr));gap:.5rem;margin:0 0 1rem}"
+    ".tiles div{border:1px solid var(--line);border-radius:.4rem;padding:.4rem .7rem;background:var(--band)}"
+    ".tiles dt{font-size:.85rem}.tiles dd{margin:0;font-size:1.35rem;line-height:1.3;overflow-wrap:anywhere}"
+    ".tiles .more{font-size:.85rem;color:var(--soft)}"
+    ".bar{height:.5rem;background:var(--line);border-radius:.25rem;overflow:hidden}"
+    ".bar i{display:block;height:100%;background:var(--link);print-color-adjust:exact}.bar .over{background:#c0392b}\n"
+    "@media(max-width:30rem){.tiles{grid-template-columns:1fr 1fr}.tiles div:last-child:nth-child(odd){grid-column:1/-1}}\n"
     ".box{overflow-x:auto;max-width:100%;margin:0 0 .5rem}\n"
     ".box:focus-visible,button:focus-visible,a:focus-visible{outline:2px solid var(--link)}\n"
-    "table{border-collapse:collapse;font-size:.9rem;font-variant-numeric:tabular-nums}\n"
+    "table{width:100%;border-collapse:collapse;font-size:.9rem;font-variant-numeric:tabular-nums}\n"
     "caption{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}\n"
     "th,td{padding:.2rem .6rem;text-align:left;border-bottom:1px solid var(--line);vertical-align:top}\n"
     "thead th{border-bottom:2px solid var(--line);vertical-align:bottom}thead th{white-space:nowrap}tbody "
     "th{font-weight:inherit}\n"
+    "tbody th,thead th:first-child{position:sticky;left:0;background:var(--back)}tbody "
+    "tr:nth-child(even) th{background:var(--band)}\n"
+    "@media(max-width:30rem){tbody th{max-width:9rem;overflow-wrap:anywhere}tbody th.l,tbody "
+    "th{white-space:normal!important}}\n"
     "td,tbody th{white-space:nowrap}.l{white-space:pre-wrap;min-width:16rem}tbody "
     "tr:nth-child(even){background:var(--band)}\n"
     "th button{all:unset;cursor:pointer;font-weight:bold}th button:focus-visible{outline:2px solid "
@@ -48,9 +59,8 @@ static const char style[] =
     "\\2191\"}th[aria-sort=descending] button::after{content:\" \\2193\"}\n"
     ".copy{font:inherit;font-size:.8rem;color:var(--text);background:var(--band);border:1px solid "
     "var(--line);border-radius:.25rem;padding:.2rem .6rem;cursor:pointer}\n"
-    ".figures{columns:24rem;column-gap:1.5rem;margin:1rem 0}"
-    "figure{break-inside:avoid;padding-bottom:1.5rem}\n"
-    "figure{margin:0;max-width:36rem}figcaption{font-size:.9rem}figcaption b{display:block}\n"
+    ".figures{display:flex;flex-wrap:wrap;gap:1.5rem;margin:1rem 0}"
+    "figure{break-inside:avoid;margin:0;flex:1 1 21rem;max-width:52rem}figcaption{font-size:.9rem}figcaption b{display:block}\n"
     ".legend{list-style:none;display:flex;flex-wrap:wrap;gap:.1rem 1rem;margin:.25rem 0;padding:0;"
     "font-size:.9rem}\n"
     ".key{width:30px;height:12px;vertical-align:middle}.defs{position:absolute}\n"
@@ -98,7 +108,7 @@ static const char script[] =
     "}\n";
 
 /* What is open while a page is printed. */
-enum open { NOTHING, FACTS, NOTES, FIGURES };
+enum open { NOTHING, FACTS, NOTES, FIGURES, TILES };
 
 struct page {
     const struct rt_report *report;
@@ -115,8 +125,9 @@ struct page {
 
 static void change(struct page *page, enum open open)
 {
-    static const char *const begin[] = {"", "<dl>\n", "<ul class=\"notes\">\n", "<div class=\"figures\">\n"};
-    static const char *const end[] = {"", "</dl>\n", "</ul>\n", "</div>\n"};
+    static const char *const begin[] = {"", "<dl>\n", "<ul class=\"notes\">\n", "<div class=\"figures\">\n",
+                                        "<dl class=\"tiles\">\n"};
+    static const char *const end[] = {"", "</dl>\n", "</ul>\n", "</div>\n", "</dl>\n"};
     if (page->open == open)
         return;
     fputs(end[page->open], page->file);
@@ -211,6 +222,22 @@ static void print_fact(struct page *page, const struct rt_item *item)
     print_element(page, "dd", item->text);
 }
 
+static void print_tile(struct page *page, const struct rt_item *item)
+{
+    int value = (int)strcspn(item->text, "\n");
+    char *first = rt_format("%.*s", value, item->text);
+    fputs("<div>", page->file);
+    print_element(page, "dt", item->label);
+    print_element(page, "dd", first);
+    if (item->share >= 0) /* false for NaN */
+        fprintf(page->file, "<dd class=\"bar\"><i style=\"width:%.0f%%\"%s></i></dd>\n",
+                100 * (item->share < 1 ? item->share : 1), item->share > 1 ? " class=\"over\"" : "");
+    if (item->text[value] != '\0')
+        print_element(page, "dd class=\"more\"", item->text + value + 1);
+    fputs("</div>\n", page->file);
+    free(first);
+}
+
 static void print_table(struct page *page, const struct rt_item *item)
 {
     char *caption = item->text[0] != '\0' ? rt_strdup(item->text) : rt_format("Table %zu", page->tables + 1);
@@ -253,6 +280,10 @@ static void print_item(struct page *page, const struct rt_item *item)
     case RT_ITEM_NOTE:
         change(page, NOTES);
         print_element(page, "li", item->text);
+        return;
+    case RT_ITEM_TILE:
+        change(page, TILES);
+        print_tile(page, item);
         return;
     case RT_ITEM_PLOT:
         change(page, FIGURES);

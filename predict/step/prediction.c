@@ -492,11 +492,33 @@ static json_t *known_json(const struct known *known)
     return rows;
 }
 
-static void add_trust(struct rt_report *report, const struct rt_prediction *prediction)
+/* What decides, in one row of a page. */
+static void add_tiles(struct rt_report *report, const struct rt_prediction *prediction, const struct rt_trust *trust)
 {
-    struct rt_trust trust = rt_forecast_trust(&prediction->forecast, prediction->predictor);
-    char *words = rt_trust_words(&trust);
-    rt_report_add_fact(report, "trust", rt_trust_json(&trust), "trust", "%s", words);
+    const struct rt_forecast *f = &prediction->forecast;
+    const bool images = rt_prediction_of_images(prediction);
+    double rate = images ? rt_prediction_items_per_second(prediction) : rt_prediction_tokens_per_second(prediction);
+    double joules = rt_prediction_joules(prediction);
+    char *interval = interval_words(f);
+    rt_report_add_tile(report, "time of a step", NAN, "%s ms\n%s", rt_number_text(f->total_us / 1e3).text, interval);
+    rt_report_add_tile(report, images ? "images" : "tokens", NAN, "%s/s", rt_number_text(rate).text);
+    if (f->memory_bytes > 0)
+        rt_report_add_tile(report, "memory", f->taken.used / f->memory_bytes, "%s\n%.1f of %.1f GiB",
+                           rt_forecast_fits(f) ? "fits" : "does not fit", f->taken.used / RT_GIB,
+                           f->memory_bytes / RT_GIB);
+    if (!isnan(joules))
+        rt_report_add_tile(report, "energy of a step", NAN, "%s J\n%.0f W on average", rt_number_text(joules).text,
+                           f->energy.watts);
+    if (!isnan(trust->ln_error))
+        rt_report_add_tile(report, "trust", NAN, "%s\nabout %.0f%% off", rt_grades[rt_trust_grade(trust)],
+                           rt_trust_error_pct(trust));
+    free(interval);
+}
+
+static void add_trust(struct rt_report *report, const struct rt_trust *trust)
+{
+    char *words = rt_trust_words(trust);
+    rt_report_add_fact(report, "trust", rt_trust_json(trust), "trust", "%s", words);
     free(words);
 }
 
@@ -634,8 +656,10 @@ struct rt_report *rt_prediction_report(const struct rt_prediction *prediction, b
     size_t count = rt_forecast_rows(&prediction->forecast, rows);
     add_title(report, prediction);
     add_subject(report, prediction);
+    struct rt_trust trust = rt_forecast_trust(&prediction->forecast, prediction->predictor);
+    add_tiles(report, prediction, &trust);
     add_time(report, prediction);
-    add_trust(report, prediction);
+    add_trust(report, &trust);
     add_use(report, prediction);
     add_parts(report, prediction);
     add_epoch(report, prediction);

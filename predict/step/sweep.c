@@ -12,7 +12,7 @@
 /* --- the table --- */
 
 /* Columns of every sweep, by place: what decides first. */
-enum { SWEEP_MODEL, SWEEP_SIZE = 3, SWEEP_RATE = 5, SWEEP_FITS = 6, SWEEP_EXPLAINED = 12, SWEEP_OWN = 14, SWEEP_MORE = 12 };
+enum { SWEEP_MODEL, SWEEP_SIZE = 3, SWEEP_RATE = 5, SWEEP_FITS = 6, SWEEP_PASSES = 10, SWEEP_EXPLAINED = 12, SWEEP_OWN = 14, SWEEP_MORE = 12 };
 static const struct rt_column sweep_columns[SWEEP_OWN] = {
     {"model", NULL, 's', 0},
     {"gpu", NULL, 's', 0},
@@ -138,6 +138,8 @@ static struct rt_table *sweep_table(const struct rt_prediction *predictions, siz
     if (images)
         columns[SWEEP_RATE] = texts ? (struct rt_column){"items_per_s", "tokens, images/s", 'f', 0}
                                     : (struct rt_column){"images_per_s", "images/s", 'f', 0};
+    for (size_t c = SWEEP_PASSES; c < SWEEP_EXPLAINED && first->graph.options.step != RT_STEP_TRAINING; c++)
+        columns[c].title = "";
     if (first->graph.options.step == RT_STEP_TRAINING) /* what it fits with */
         columns[SWEEP_FITS].title = fits_with[first->graph.options.optimizer];
     return rt_table_new(columns, SWEEP_OWN + more->count);
@@ -253,8 +255,28 @@ static char *line_name(const struct sweep *sweep, const struct rt_prediction *p)
     return rt_text_take(&name);
 }
 
+/* What curves are of. */
+enum curve { CURVE_TIME, CURVE_RATE, CURVE_JOULES, CURVE_PRICE, CURVES };
+
+static double value_of(const struct rt_prediction *p, enum curve curve)
+{
+    const double joules = rt_prediction_joules(p), items = rt_prediction_items(p);
+    if (p->refused != NULL)
+        return NAN;
+    switch (curve) {
+    case CURVE_RATE:
+        return items / (p->forecast.total_us / 1e6);
+    case CURVE_JOULES:
+        return joules / items;
+    case CURVE_PRICE:
+        return rt_electricity_column(p, RT_ELECTRICITY_PRICE, joules).value;
+    default:
+        return p->forecast.total_us / 1e3;
+    }
+}
+
 /* The line that begins with forecast `first`: its values by ascending x, as the options list them. */
-static void add_line(struct rt_plot *plot, const struct sweep *sweep, size_t first, double *values)
+static void add_line(struct rt_plot *plot, const struct sweep *sweep, enum curve curve, size_t first, double *values)
 {
     double *x = values, *y = x + sweep->count, *low = y + sweep->count, *high = low + sweep->count;
     size_t points = 0;
@@ -263,13 +285,15 @@ static void add_line(struct rt_plot *plot, const struct sweep *sweep, size_t fir
         if (!same_line(sweep, p, &sweep->predictions[first]))
             continue;
         x[points] = (double)(sweep->by_size ? size_of(p) : p->batch);
-        y[points] = p->refused != NULL ? NAN : p->forecast.total_us / 1e3;
+        y[points] = value_of(p, curve);
         low[points] = p->refused != NULL ? NAN : p->forecast.interval_low_us / 1e3;
         high[points++] = p->refused != NULL ? NAN : p->forecast.interval_high_us / 1e3;
     }
     char *name = line_name(sweep, &sweep->predictions[first]);
-    rt_plot_band(plot, name, x, low, high, points);
+    if (curve == CURVE_TIME)
+        rt_plot_band(plot, name, x, low, high, points);
     rt_plot_line(plot, name, x, y, points);
+    rt_plot_points(plot, name, x, y, points);
     free(name);
 }
 
@@ -302,6 +326,30 @@ static void add_ends(struct rt_text *words, const struct sweep *sweep, size_t fi
     free(name);
 }
 
+/* Tokens a second, joules and money against the same. */
+static void add_curve(struct rt_report *report, const struct sweep *sweep, enum curve curve, const char *along,
+                      const size_t *begins, size_t lines, double *values)
+{
+    const struct rt_prediction *first = &sweep->predictions[0];
+    const bool images = rt_prediction_of_images(first),
+               all = !some_of_images(sweep->predictions, sweep->count, !images);
+    const char *what = curve == CURVE_RATE     ? !all ? "tokens, images/s" : images ? "images/s" : "tokens/s"
+                       : curve == CURVE_JOULES ? !all ? "J a token, image" : images ? "J an image" : "J a token"
+                                               : "price of the energy of a million";
+    size_t known = 0;
+    for (size_t i = 0; i < sweep->count; i++)
+        known += value_of(&sweep->predictions[i], curve) > 0;
+    if (known == 0)
+        return;
+    char *title = rt_format("%s against %s", what, along);
+    struct rt_plot *plot = rt_plot_new(title, "Forecast of every row of the table.");
+    rt_plot_axes(plot, along, RT_SCALE_LOG, what, RT_SCALE_LOG);
+    for (size_t line = 0; line < lines; line++)
+        add_line(plot, sweep, curve, begins[line], values);
+    rt_report_add_plot(report, plot);
+    free(title);
+}
+
 static void add_curves(struct rt_report *report, const struct sweep *sweep)
 {
     const struct rt_prediction *first = &sweep->predictions[0];
@@ -325,8 +373,10 @@ static void add_curves(struct rt_report *report, const struct sweep *sweep)
     rt_plot_axes(plot, along, RT_SCALE_LOG, "time of a step, ms", RT_SCALE_LOG);
     double *values = rt_malloc(4 * sweep->count * sizeof *values);
     for (size_t line = 0; line < lines; line++)
-        add_line(plot, sweep, begins[line], values);
+        add_line(plot, sweep, CURVE_TIME, begins[line], values);
     rt_report_add_plot(report, plot);
+    for (int curve = CURVE_RATE; curve < CURVES; curve++)
+        add_curve(report, sweep, (enum curve)curve, along, begins, lines, values);
     rt_text_release(&words);
     free(values);
     free(title);
@@ -336,7 +386,7 @@ static void add_curves(struct rt_report *report, const struct sweep *sweep)
 
 struct bars {
     char **name;
-    double *ms, *low, *high, *coverage;
+    double *ms, *low, *high, *joules;
     size_t count, fastest;
 };
 
@@ -346,17 +396,19 @@ static void list_bars(const struct sweep *sweep, struct bars *out)
                          .ms = rt_malloc(4 * sweep->count * sizeof(double))};
     out->low = out->ms + sweep->count;
     out->high = out->low + sweep->count;
-    out->coverage = out->high + sweep->count;
+    out->joules = out->high + sweep->count;
     for (size_t i = 0; i < sweep->count; i++) {
         const struct rt_prediction *p = &sweep->predictions[i];
         if (p->refused != NULL)
             continue;
         size_t bar = out->count++;
-        out->name[bar] = rt_prediction_gpu(p);
+        char *gpu = rt_prediction_gpu(p);
+        out->name[bar] = sweep->models > 1 ? rt_format("%s, %s", p->model, gpu) : rt_strdup(gpu);
+        free(gpu);
         out->ms[bar] = p->forecast.total_us / 1e3;
         out->low[bar] = p->forecast.interval_low_us / 1e3;
         out->high[bar] = p->forecast.interval_high_us / 1e3;
-        out->coverage[bar] = 100 * p->forecast.coverage;
+        out->joules[bar] = rt_prediction_joules(p);
         if (out->ms[bar] < out->ms[out->fastest])
             out->fastest = bar;
     }
@@ -376,9 +428,9 @@ static void add_bars(struct rt_report *report, const struct sweep *sweep)
     rt_plot_axes(plot, "time of a step, ms", RT_SCALE_LINEAR, "", RT_SCALE_LINEAR);
     rt_plot_bar_intervals(plot, "", names, bars.ms, bars.low, bars.high, bars.count);
     rt_report_add_plot(report, plot);
-    plot = rt_plot_new("Coverage by GPU", "Share of the kernels' time that trained networks forecast.");
-    rt_plot_axes(plot, "time by trained networks, %", RT_SCALE_LINEAR, "", RT_SCALE_LINEAR);
-    rt_plot_bars(plot, "", names, bars.coverage, bars.count);
+    plot = rt_plot_new("Energy by GPU", "Joules of a step on all its GPUs.");
+    rt_plot_axes(plot, "J a step", RT_SCALE_LINEAR, "", RT_SCALE_LINEAR);
+    rt_plot_bars(plot, "", names, bars.joules, bars.count);
     rt_report_add_plot(report, plot);
     for (size_t i = 0; i < bars.count; i++)
         free(bars.name[i]);
@@ -386,7 +438,7 @@ static void add_bars(struct rt_report *report, const struct sweep *sweep)
     free(bars.ms);
 }
 
-/* Of several: time against batch, sequence or image, by GPU; of one step on several GPUs time and coverage by
+/* Of several: time against batch, sequence or image, by GPU; of one step on several GPUs time and energy by
  * GPU. Those without a forecast are left out. */
 static void add_plots(struct rt_report *report, const struct rt_prediction *predictions, size_t count)
 {

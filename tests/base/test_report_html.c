@@ -18,14 +18,19 @@ static struct rt_table *make_table(void)
     return table;
 }
 
-static char *page_of(struct rt_report *report)
+static char *form_of(struct rt_report *report, enum rt_report_form form)
 {
     char *text;
     size_t size;
     FILE *file = open_memstream(&text, &size);
-    RT_ASSERT_OK(rt_report_print(report, RT_REPORT_HTML, file));
+    RT_ASSERT_OK(rt_report_print(report, form, file));
     fclose(file);
     return text;
+}
+
+static char *page_of(struct rt_report *report)
+{
+    return form_of(report, RT_REPORT_HTML);
 }
 
 static void check(const char *page, const char *words)
@@ -77,6 +82,22 @@ static void test_page(void)
     CU_ASSERT_PTR_NULL(strstr(page, "only_json"));
     CU_ASSERT_PTR_NULL(strstr(page, "://"));
     free(page);
+    rt_report_free(report);
+}
+
+/* Tiles are a row of their own, a bar no longer than its tile; no other form has them. */
+static void test_tiles(void)
+{
+    struct rt_report *report = rt_report_new();
+    rt_report_add_tile(report, EVIL, 1.25, "no\n5 of 4 GiB");
+    rt_report_add_tile(report, "time", NAN, "2 ms");
+    char *page = page_of(report), *text = form_of(report, RT_REPORT_TEXT);
+    check(page, "<dl class=\"tiles\">\n<div><dt>" TAME "</dt>\n<dd>no</dd>\n<dd class=\"bar\"><i style=\"width:100%\" "
+                "class=\"over\"></i></dd>\n<dd class=\"more\">5 of 4 GiB</dd>\n</div>");
+    check(page, "<div><dt>time</dt>\n<dd>2 ms</dd>\n</div>\n</dl>");
+    CU_ASSERT_STRING_EQUAL(text, "");
+    free(page);
+    free(text);
     rt_report_free(report);
 }
 
@@ -168,5 +189,5 @@ static void test_sections(void)
     }
 }
 
-RT_TESTS(RT_TEST(test_sections), RT_TEST(test_page), RT_TEST(test_empty), RT_TEST(test_plots),
+RT_TESTS(RT_TEST(test_sections), RT_TEST(test_page), RT_TEST(test_tiles), RT_TEST(test_empty), RT_TEST(test_plots),
          RT_TEST(test_no_gnuplot))

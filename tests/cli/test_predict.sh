@@ -163,7 +163,7 @@ holds "with its columns" "tokens/s" stdout
 holds "the interval's columns say its level" "90% from" stdout
 succeeds "a sweep with a GPU without the dtype" predict -p roofline --gpu P100 --gpu H100 --gpu T4 -m gpt2-large --dtype fp8 --batch 1,2
 holds "forecasts the others" "  yes  " stdout
-holds "has rows of - for it" "Tesla P100-PCIE-16GB       1      1024      -         -  -     -        -    -        -         -" stdout
+holds "has rows of - for it" "Tesla P100-PCIE-16GB       1      1024      -         -  -     -        -    -" stdout
 holds "and says why below" "Tesla P100-PCIE-16GB has no fp8 peak for linear; choose another --dtype" stdout
 holds "for each of them" "Tesla T4 has no fp8 peak for linear" stdout
 succeeds "as JSON" predict -p roofline --gpu P100 --gpu H100 -m gpt2-large --dtype fp8 --json
@@ -315,7 +315,7 @@ succeeds "fp16 by PyTorch 2" predict -p roofline --gpu H100 -m resnet18 --dtype 
 is "half as long" "$(relu)" "$(python3 -c "print(f'{$single / 2:.9g}')")"
 succeeds "a sweep over images" predict -p roofline --gpu H100 -m resnet50 --batch 1,32 --image 224,256 --dataset-size 1000
 holds "has their columns" "gpu                    batch  image" stdout
-holds "images a second, the phases and the epoch" "images/s  fits  trust  +-%  GiB  forward  backward  input copy  result copy  epoch s" stdout
+holds "images a second, the phases and the epoch" "images/s  fits  trust  +-%  GiB  input copy  result copy  epoch s" stdout
 succeeds "a trace with copies" predict -p roofline --gpu H100 -m mobilenet_v2 --input pageable --result pinned --host pgb-titanrtx --trace copies.json --json
 cp stdout copies.txt
 cat >copies.py <<'END'

@@ -33,7 +33,7 @@ succeeds version_without_gnuplot env PATH="$work/none" "$ROOFTILE" --version
 holds version_names_its_package "gnuplot was not found; install it (Debian: gnuplot-nox)" "$work/stdout"
 # What a newcomer types: every sentence names what to type next.
 echo a,b >x.csv
-predict_example='as in `rooftile predict --gpu H200 --model gpt3-2.7b --batch 2 --seq 2048`'
+predict_example='as in `rooftile predict --gpu B200 --model Qwen/Qwen3.5-27B --mode decode --batch 32 --context 4096`'
 refuses no_words_example 2 "$predict_example" "$ROOFTILE"
 refuses predict_alone 2 "$predict_example" "$ROOFTILE" predict
 refuses predict_without_option 2 "name a GPU with --gpu and a model with --model; $predict_example" "$ROOFTILE" predict H100
