@@ -487,13 +487,17 @@ static void print_json(json_t *value, size_t form, FILE *file)
 {
     char *text = json_dumps(value, form | JSON_REAL_PRECISION(17));
     unsigned code = 0;
-    for (size_t at = 0, length; text != NULL && text[at] != '\0'; at += length) {
-        length = rt_utf8(text + at, &code);
-        if (code >= 0x7f && rt_is_control(code))
+    size_t begin = 0, at = 0; /* text[begin..at) is still to be written */
+    for (size_t length; text != NULL && text[at] != '\0'; at += length) {
+        code = (unsigned char)text[at];
+        length = code < 0x7f ? 1 : rt_utf8(text + at, &code);
+        if (code >= 0x7f && rt_is_control(code)) {
+            fwrite(text + begin, 1, at - begin, file);
             fprintf(file, "\\u%04x", code);
-        else
-            fwrite(text + at, 1, length, file);
+            begin = at + length;
+        }
     }
+    fwrite(text != NULL ? text + begin : "", 1, at - begin, file);
     fputc('\n', file);
     free(text);
     json_decref(value);
