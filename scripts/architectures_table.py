@@ -51,6 +51,9 @@ SERVED_ONLY = {
     "lfm2", "lfm2_moe", "mamba", "mamba2", "mimo_v2_flash", "nemotron_h", "qwen3_5_moe_text", "qwen3_5_text", "qwen3_next",
 }
 
+# Types whose code reads values that tensors of the meta device lack: of these parameters alone are compared.
+UNRUN = {"siglip2": ["--seq", "64"], "siglip2_vision_model": []}
+
 
 class Refused(Exception):
     """One sentence for the user."""
@@ -115,7 +118,7 @@ def inputs_of(torch, model):
     tokens = min(TOKENS, positions(config))
     ids = torch.zeros(1, tokens, dtype=torch.long)
     vision = getattr(config, "vision_config", config)
-    if hasattr(config, "text_config") and hasattr(config, "projection_dim"):  # CLIP: both towers
+    if hasattr(config, "text_config") and model.config.model_type in ("clip", "siglip"):  # both towers
         side = vision.image_size
         return ({"input_ids": ids, "pixel_values": torch.zeros(1, vision.num_channels, side, side)},
                 ["--seq", str(tokens), "--image", str(side)])
@@ -146,7 +149,7 @@ def reference(torch, transformers, counter, name, raw):
     """Of transformers' model: a row, without rooftile's numbers."""
     model = build(torch, transformers, raw)
     with torch.device("meta"):
-        inputs, arguments = inputs_of(torch, model)
+        inputs, arguments = inputs_of(torch, model) if raw["model_type"] not in UNRUN else ({}, UNRUN[raw["model_type"]])
     model.warn_if_padding_and_no_attention_mask = lambda *_: None  # it reads the tokens
     parameters = dict(model.named_parameters())
     row = {"config": name, "model_type": raw["model_type"], "class": type(model).__name__,
@@ -154,6 +157,7 @@ def reference(torch, transformers, counter, name, raw):
            "forward": "", "backward": ""}
     if raw["model_type"] in SERVED_ONLY:
         row["arguments"] = " ".join(SERVED)
+    if raw["model_type"] in SERVED_ONLY or raw["model_type"] in UNRUN:
         return row, {key: tuple(p.shape) for key, p in parameters.items()}
     try:
         with counter(display=False) as forward:

@@ -133,6 +133,7 @@ static const struct {
     {"tie_word_embeddings", "false"},
     {"gated_mlp", "true"},
     {"moe_layer_freq", "1"},
+    {"drop_path_rate", "0.0"},
     {"embedding_fraction", "1.0"},
     {"expansion_ratio", "4"},
     {"add_adapter", "false"},

@@ -177,6 +177,7 @@ struct rt_model {
     enum rt_tokens_scale tokens_scaled;
     enum rt_words_scale words_scaled;
     bool branch_scaled; /* what is added to the residual is multiplied by a number (Granite) */
+    bool layer_scaled;  /* it is multiplied by a learned number a column (DINOv2) */
     bool sub_norms;     /* what enters the last products of attention and feed-forward is normed (BitNet) */
     bool norm_branch;   /* what attention and feed-forward put out is normed before it is added */
     bool parallel;      /* attention and feed-forward read what enters the layer (GPT-J) */
@@ -251,6 +252,7 @@ struct rt_model {
     int64_t short_kernel; /* of a gated short convolution */
     bool ffn_adjusted;    /* LFM2: 2/3 of the given width, and a multiple of: */
     int64_t ffn_multiple;
+    int64_t ffn_ratio; /* DINOv2: the width as a multiple of the hidden size; of a gated one 2/3 of it */
 
     /* Each token goes to `topk` of `count` experts; in encoder-decoders (Switch) to one, of fixed capacity.
      */
@@ -315,6 +317,10 @@ struct rt_model {
         int64_t side, patch, channels, prefix_tokens;
         bool unbiased;        /* the convolution of patches has no bias (CLIP) */
         int64_t pooled_width; /* of what Model puts out; 0: as hidden */
+        int64_t registers;    /* learned tokens that get no position (DINOv2) */
+        int64_t patches;      /* of the largest image, whatever its sides (SigLIP 2); 0: side says */
+        bool masked;          /* a token that training puts in place of patches */
+        bool probed;          /* attention of one learned query to all tokens pools them (SigLIP) */
     } image;
     struct { /* CLIP's encoder of images */
         int64_t hidden, layers, heads, ffn_width;

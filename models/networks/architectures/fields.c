@@ -69,6 +69,7 @@ const struct rt_model_field rt_model_fields[] = {
     WORDS(tokens_scaled, BOOLEAN, TOKENS),
     WORDS(words_scaled, BOOLEAN, WORD_SCALES),
     FIELD(branch_scaled, BOOLEAN),
+    FIELD(layer_scaled, BOOLEAN),
     /* Rotary positions */
     FIELD(rotary.dim, SIZE),
     FIELD(rotary.share, SHARE),
@@ -134,6 +135,7 @@ const struct rt_model_field rt_model_fields[] = {
     FIELD(states.inner_normed, BOOLEAN),
     FIELD(ffn_adjusted, BOOLEAN),
     FIELD(ffn_multiple, SIZE),
+    FIELD(ffn_ratio, SIZE),
     FIELD(states.bias, BOOLEAN),
     FIELD(states.conv_bias, BOOLEAN),
     FIELD(states.normed, BOOLEAN),
@@ -222,6 +224,10 @@ const struct rt_model_field rt_model_fields[] = {
     FIELD(image.prefix_tokens, SIZE),
     FIELD(image.unbiased, BOOLEAN),
     FIELD(image.pooled_width, SIZE),
+    FIELD(image.registers, COUNT0),
+    FIELD(image.patches, SIZE),
+    FIELD(image.masked, BOOLEAN),
+    FIELD(image.probed, BOOLEAN),
     MAIN(tower.hidden),
     MAIN(tower.layers),
     MAIN(tower.heads),
@@ -376,6 +382,29 @@ static void derive_lfm2(struct rt_model *model)
         model->ffn_width = (2 * model->ffn_width / 3 + multiple - 1) / multiple * multiple;
 }
 
+/* modeling_dinov2.py, Dinov2SwiGLUFFN */
+static void derive_dinov2(struct rt_model *model)
+{
+    model->ffn_width = model->ffn_ratio * model->hidden;
+    if (!model->gated)
+        return;
+    model->ffn_width = (model->ffn_width * 2 / 3 + 7) / 8 * 8;
+    model->activation = RT_ACT_SILU;
+}
+
+/* SigLIP's text is as wide as its images where no width is given; SigLIP 2 takes images of any sides, here
+ * the largest square. */
+static void derive_siglip(struct rt_model *model)
+{
+    int64_t across = 1;
+    if (model->projection < 1)
+        model->projection = model->hidden;
+    while ((across + 1) * (across + 1) <= model->image.patches)
+        across++;
+    if (model->image.patches > 0)
+        model->image.side = across * model->image.patch;
+}
+
 /* A vocabulary of the decoder's own goes with a table of its own. */
 static void derive_marian(struct rt_model *model)
 {
@@ -420,7 +449,7 @@ static const struct rt_code feed_forwards[] = {
     OBJECT(plain, plain), OBJECT(gated, gated), OBJECT(t5, t5), OBJECT(bart, bart), {0}};
 
 static const struct rt_code inputs[] = {
-    OBJECT_OF(spectra, rt_input_spectra, "sound.mel_bins|sound.positions"), OBJECT_OF(samples, rt_input_samples, "sound.widths|sound.kernels|sound.strides|sound.position_kernel|sound.position_groups"), OBJECT_OF(patches, rt_input_patches, "image.side|image.patch|image.channels|image.prefix_tokens"),
+    OBJECT_OF(spectra, rt_input_spectra, "sound.mel_bins|sound.positions"), OBJECT_OF(samples, rt_input_samples, "sound.widths|sound.kernels|sound.strides|sound.position_kernel|sound.position_groups"), OBJECT_OF(patches, rt_input_patches, "image.side|image.patch|image.channels"),
     {0}};
 static const struct rt_code masks[] = {FUNCTION(bert, rt_mask_bert), FUNCTION(opt, rt_mask_opt), {0}};
 static const struct rt_code positions[] = {FUNCTION(counted, rt_positions_opt), {0}};
@@ -431,7 +460,8 @@ static const struct rt_code heads[] = {
     FUNCTION(bert, rt_head_bert), FUNCTION(distilbert, rt_head_distilbert),
     FUNCTION(electra, rt_head_electra), FUNCTION(modernbert, rt_head_modernbert),
     FUNCTION_OF(sound, rt_head_sound, "projection"), FUNCTION(vit, rt_head_vit), FUNCTION_OF(clip_text, rt_head_clip_text, "projection"),
-    FUNCTION_OF(clip_vision, rt_head_clip_vision, "projection"), {0}};
+    FUNCTION_OF(clip_vision, rt_head_clip_vision, "projection"), FUNCTION(dinov2, rt_head_dinov2),
+    FUNCTION_OF(siglip_text, rt_head_siglip_text, "projection"), FUNCTION(siglip_vision, rt_head_siglip_vision), {0}};
 static const struct rt_code sparse[] = {
     FUNCTION_OF(switch, rt_experts_switch, "experts.count|experts.capacity"), FUNCTION_OF(topk, rt_experts_topk, "experts.count|experts.topk|experts.width"), FUNCTION_OF(all, rt_experts_all, "experts.count|experts.topk|experts.width"),
     {0}};
@@ -441,7 +471,8 @@ static const struct rt_code derives[] = {
     FUNCTION(falcon, derive_falcon), FUNCTION(multi_query, derive_multi_query),
     FUNCTION_OF(albert, derive_albert, "distinct_layers|layers_of_group"), FUNCTION(deberta, derive_deberta),
     FUNCTION_OF(modernbert, derive_modernbert, "reach.full_period"), FUNCTION(marian, derive_marian),
-    FUNCTION(lfm2, derive_lfm2), {0}};
+    FUNCTION(lfm2, derive_lfm2), FUNCTION_OF(dinov2, derive_dinov2, "ffn_ratio"),
+    FUNCTION(siglip, derive_siglip), {0}};
 
 /* As enum rt_norm_kind and rt_widening count them. */
 #define NORMS     "layer|rms|rms_one|layer_one|layer_weight|centred|layer_bare"

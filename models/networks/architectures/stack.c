@@ -1,6 +1,7 @@
 /* Layers as architectures describe them. See stack.h. */
 #include "models/networks/architectures/stack.h"
 #include "models/networks/build_node.h"
+#include "models/networks/vision/tokens.h"
 
 /* Sequences that differ: their number and their tokens; queries and keys are means, which no kernel is made
  * of. */
@@ -403,6 +404,10 @@ static uint32_t finish_branch(const struct rt_stack *stack, const char *norm, ui
 {
     if (stack->model->norm_branch)
         x = rt_build_norm(stack, norm, x);
+    if (stack->model->layer_scaled) {
+        struct rt_tokens all = {x, stack->shape.batch, stack->shape.queries, stack->model->hidden};
+        x = rt_tokens_layer_scale(stack->graph, "branch.scale", all, true).node;
+    }
     if (stack->model->branch_scaled)
         x = rt_build_unary(stack->graph, "branch.scale", RT_OP_MUL_SCALAR, x, rt_shared_rows(stack),
                            stack->model->hidden);
@@ -441,7 +446,7 @@ static uint32_t add_sublayer(const struct rt_stack *stack, const struct sublayer
         x = rt_build_all_reduce(graph, sublayer->all_reduce, x, rows * h, true, false);
     bool kept = stack->row->attention_kept && sublayer == &attention_sublayer;
     bool drops = (stack->row->dropout || stack->model->dropout.residual) && !kept;
-    if (stack->model->norm_branch || stack->model->branch_scaled) {
+    if (stack->model->norm_branch || stack->model->branch_scaled || stack->model->layer_scaled) {
         x = drops ? rt_build_dropout(graph, sublayer->dropout, x, rt_shared_rows(stack), h) : x;
         x = finish_branch(stack, norm, x);
         drops = false;
