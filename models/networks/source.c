@@ -95,7 +95,9 @@ int rt_model_source_find_as(const char *spec, const char *type, struct rt_model_
     if (source.model.part_of[0] != '\0')
         rt_warn("%s: of %s the language part alone is forecast, as %s%s", spec, source.model.part_of,
                 source.model.architecture->model_type,
-                source.model.vision_tower.hidden > 0 ? ", but with {image} its tower of images, too" : "");
+                source.model.vision_tower.hidden > 0
+                    ? ", but where prompts have images its tower of images, too"
+                    : "");
     if (source.model.layered.predicting > 0 && source.model.layered.kind_count > 0)
         rt_warn("%s: its layers for predicting further tokens (%" PRId64 ") are left out of memory and time",
                 spec, source.model.layered.predicting);

@@ -2,12 +2,14 @@
 #ifndef ROOFTILE_PREDICT_SERVING_BATCH_H
 #define ROOFTILE_PREDICT_SERVING_BATCH_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 /* Tokens of one prompt that are computed, behind those that are in the cache. */
 struct rt_serve_chunk {
     int64_t tokens, cached;
+    bool first; /* of its prompt: the tower encodes the prompt's images in its step */
 };
 
 struct rt_serve_batch {

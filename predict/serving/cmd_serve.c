@@ -7,6 +7,7 @@
 #include "base/strings.h"
 #include "base/text.h"
 #include "models/networks/step_options.h"
+#include "models/networks/tower.h"
 #include "models/networks/source.h"
 #include "models/predictors/predictor/network_memo.h"
 #include "predict/serving/report.h"
@@ -87,6 +88,11 @@ static const struct rt_option options[] = {
      "InferenceX "
      "(0.8 "
      "there)"},
+    {"image", 0, "N", RT_INTEGER(struct arguments, step.image, 1, RT_MOST_PIXELS),
+     "Side in pixels of the images of a prompt, beside its --isl tokens of text (models with a tower of "
+     "images)"},
+    {"images", 0, "N", RT_INTEGER(struct arguments, step.images, 1, RT_MOST_PROMPT_IMAGES),
+     "Images of each prompt (default 1)"},
     {"concurrency", 'c', "N[,N...]", RT_OWN(struct arguments, concurrency, read_concurrency),
      "Users, each of whom sends a request when the last is answered; several: a row each. With --rate and "
      "--trace: at most so many requests at once"},
@@ -223,6 +229,9 @@ static int check_lengths(const struct rt_command_line *line)
         return rt_fail(RT_EUSAGE, "--trace says how long requests are: leave out --%s", given);
     if (arguments->requests == NULL && (!rt_given(line, "isl") || !rt_given(line, "osl")))
         return rt_fail(RT_EUSAGE, "say how long requests are: --isl 4096 --osl 1024");
+    if (arguments->requests != NULL && (rt_given(line, "image") || rt_given(line, "images")))
+        return rt_fail(RT_EUSAGE,
+                       "--image is for prompts that are alike: leave out --trace, give --isl and --osl");
     if (rt_given(line, "range-ratio") && (arguments->load.input.least < arguments->load.input.most ||
                                           arguments->load.output.least < arguments->load.output.most))
         return rt_fail(RT_EUSAGE,
@@ -251,6 +260,12 @@ static void take_range(double ratio, struct rt_serve_lengths *lengths)
     int64_t least = (int64_t)floor(ratio * (double)lengths->most);
     if (ratio < 1)
         lengths->least = least > 1 ? least : 1;
+}
+
+/* Of a prompt: one, where their side alone is given. */
+static int64_t images_of(const struct rt_step *step)
+{
+    return step->image > 0 && step->images == 0 ? 1 : step->images;
 }
 
 /* ---- a model on its GPUs ---- */
@@ -333,12 +348,16 @@ static struct rt_deployment_options deployment_of(const struct arguments *argume
     };
 }
 
-/* The step that a server decodes with on the device; what is not served is refused. */
+/* The step that a server decodes with on the device, that it prefills with where prompts have images; what is
+ * not served is refused. */
 static int settle_step(const struct arguments *arguments, const struct rt_model_source *source,
                        const struct rt_device *device, struct rt_graph_options *out)
 {
     struct rt_settled_step settled;
-    int status = rt_step_settle(&arguments->step, source, device, &settled);
+    struct rt_step step = arguments->step;
+    if (step.image > 0 || step.images > 0)
+        step.mode = RT_STEP_PREFILL;
+    int status = rt_step_settle(&step, source, device, &settled);
     rt_settled_step_release(&settled);
     if (status == RT_OK && !rt_runtimes[settled.graph.runtime].served)
         return rt_fail(RT_EUSAGE,
@@ -505,6 +524,8 @@ static int report(const struct arguments *arguments, const struct service *servi
         .server = arguments->server->name,
         .predictor = arguments->predictor,
         .trace = arguments->requests,
+        .images = images_of(&arguments->step),
+        .image = arguments->step.image,
         .level = arguments->level,
         .ttft_target_us = arguments->ttft_ms * 1e3,
         .tpot_target_us = arguments->tpot_ms * 1e3,
@@ -581,6 +602,12 @@ static int settle_load(struct arguments *arguments, const struct rt_model *model
     struct rt_serve_load *load = &arguments->load;
     take_range(arguments->range_ratio, &load->input);
     take_range(arguments->range_ratio, &load->output);
+    if (arguments->step.image > 0 && rt_model_sees(model)) {
+        int64_t tokens =
+            images_of(&arguments->step) * rt_vision_tower_tokens(&model->vision_tower, arguments->step.image);
+        load->input.least += tokens;
+        load->input.most += tokens;
+    }
     load->prefix_share = arguments->prefix_percent / 100;
     load->arrivals = arguments->requests != NULL ? RT_TRACE
                      : arguments->rate.count > 0 ? RT_POISSON

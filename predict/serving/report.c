@@ -438,6 +438,11 @@ static void add_point(struct rt_report *report, const struct rt_serve_setting *s
     rt_report_add_fact(report, "requests", json_integer((json_int_t)r->requests), "requests",
                        "%zu in %.2f s: %.0f tokens in, %.0f out", r->requests, r->duration_us / 1e6,
                        r->input_tokens, r->output_tokens);
+    if (setting->images > 0)
+        rt_report_add_fact(report, "images", json_integer((json_int_t)setting->images), "images",
+                           "%" PRId64 " of %" PRId64 " x %" PRId64
+                           " pixels a prompt, their tokens counted in",
+                           setting->images, setting->image, setting->image);
     rt_report_add_json(report, "duration_s", rt_json_number(r->duration_us / 1e6));
     rt_report_add_json(report, "input_tokens", json_real(r->input_tokens));
     rt_report_add_json(report, "output_tokens", json_real(r->output_tokens));

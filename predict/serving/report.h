@@ -56,6 +56,7 @@ struct rt_serve_setting {
     double ttft_target_us, tpot_target_us;                /* NaN: none */
     const struct rt_deployment *serve, *decode;           /* decode: NULL: not disaggregated */
     int64_t gpus;                                         /* all together */
+    int64_t images, image;                                /* of a prompt, 0: none; their side in pixels */
 };
 
 /* Several points: a row each, and pictures of throughput against latency. End with rt_report_end_with. */

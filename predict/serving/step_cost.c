@@ -10,6 +10,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Steps that only decode, and those with chunks: the first run as CUDA graphs, with collectives of their own,
  * and models with latent attention (MLA) run other products. */
@@ -21,6 +22,7 @@ enum { ALIKE = 4, MOST_ALIKE_TOKENS = 1024 };
 
 struct rt_step_cost {
     struct rt_cost_table tokens[KINDS], experts[KINDS]; /* by rows of one attention group */
+    struct rt_cost_table tower;                         /* by prompts that begin */
     struct rt_cost_table sequences;                     /* by sequences that get a token */
     struct rt_cost_table decodes;                       /* by their number and mean context */
     struct rt_cost_table chunk, further;                /* by tokens and those cached before them */
@@ -31,6 +33,7 @@ struct rt_step_cost {
     double weights, activations, memory_gib;
     double move_us_per_byte, level, scale;
     int64_t tensor, attention, pipeline;
+    bool sees; /* prompts have images */
     struct rt_server server;
 };
 
@@ -42,6 +45,7 @@ struct wanted {
     struct rt_sequences group; /* of it, where it has one */
     unsigned roles;            /* bits */
     enum kind kind;
+    bool tower;
     int64_t x, y;
 };
 
@@ -77,6 +81,7 @@ static struct rt_graph_options graph_options(const struct builder *builder)
     options.runtime = RT_RUNTIME_SERVING;
     options.groups = NULL;
     options.group_count = 0;
+    options.prompt_images = 0;
     return options;
 }
 
@@ -120,6 +125,33 @@ static int want_chunks(struct builder *builder, struct rt_sequences group, unsig
         wanted->group = group;
         wanted->graph.options.groups = NULL;
         wanted->graph.options.group_count = 0;
+    }
+    return status;
+}
+
+/* The kernels before the language part, of prompts that begin. */
+static int want_tower(struct builder *builder)
+{
+    const struct rt_cost_axis *prompts = &builder->cost->tower.x;
+    struct rt_graph_options options = graph_options(builder);
+    options.step = RT_STEP_PREFILL;
+    options.sequence = options.context = 1;
+    options.prompt_images = builder->options->graph.prompt_images;
+    int status = RT_OK;
+    for (int64_t i = 0; options.prompt_images > 0 && status == RT_OK && i < rt_cost_axis_points(prompts);
+         i++) {
+        options.batch = rt_cost_axis_at(prompts, i);
+        status = want(builder, &options, 1u << RT_NODE_TOKENS, DECODES, i, 0);
+        if (status != RT_OK)
+            return status;
+        struct wanted *wanted = &builder->wanted[builder->count - 1];
+        wanted->tower = true;
+        for (size_t b = 0; b < wanted->graph.block_count; b++) {
+            const struct rt_block *block = &wanted->graph.blocks[b];
+            for (uint32_t n = block->node; n < block->node + block->node_count; n++)
+                if (strncmp(block->name, "images.", 7) != 0)
+                    wanted->graph.nodes[n].kernel_count = 0;
+        }
     }
     return status;
 }
@@ -185,6 +217,8 @@ static struct rt_cost_cell *cell_of(const struct rt_step_cost *cost, const struc
                                     enum rt_node_role role)
 {
     bool alike = wanted->group.count == ALIKE;
+    if (wanted->tower)
+        return rt_cost_table_cell(&cost->tower, wanted->x, 0);
     const struct rt_cost_table *tables[RT_NODE_ROLES] = {[RT_NODE_TOKENS] = &cost->tokens[wanted->kind],
                                                          [RT_NODE_EXPERTS] = &cost->experts[wanted->kind],
                                                          [RT_NODE_LAST_TOKENS] = &cost->sequences,
@@ -207,7 +241,7 @@ static void take_launches(struct rt_step_cost *cost, const struct wanted *wanted
         cell->value[RT_CELL_BOUND] += times * launch->roofline_us;
         launches += (double)rt_graph_repeat(&wanted->graph, node);
     }
-    if (wanted->roles >> RT_NODE_TOKENS & 1) {
+    if (!wanted->tower && wanted->roles >> RT_NODE_TOKENS & 1) {
         cost->launches[wanted->kind] = fmax(cost->launches[wanted->kind], launches);
         double ln_half_width = log(forecast->interval_high_us / forecast->total_us);
         rt_cost_table_cell(&cost->ln_half_width[wanted->kind], wanted->x, 0)->value[0] = ln_half_width;
@@ -310,9 +344,16 @@ static void raise_mixed(const struct rt_cost_table *decodes, struct rt_cost_tabl
 static void settle(struct rt_step_cost *cost)
 {
     set_further(cost);
-    struct rt_cost_table *tables[] = {&cost->tokens[DECODES], &cost->tokens[MIXED], &cost->experts[DECODES],
-                                      &cost->experts[MIXED],  &cost->sequences,     &cost->decodes,
-                                      &cost->chunk,           &cost->further,       &cost->cache};
+    struct rt_cost_table *tables[] = {&cost->tokens[DECODES],
+                                      &cost->tokens[MIXED],
+                                      &cost->experts[DECODES],
+                                      &cost->experts[MIXED],
+                                      &cost->sequences,
+                                      &cost->decodes,
+                                      &cost->chunk,
+                                      &cost->further,
+                                      &cost->cache,
+                                      &cost->tower};
     for (size_t t = 0; t < RT_COUNT(tables); t++)
         rt_cost_table_rise(tables[t]);
     raise_mixed(&cost->tokens[DECODES], &cost->tokens[MIXED]);
@@ -341,6 +382,7 @@ static void make_tables(struct rt_step_cost *cost, const struct rt_step_cost_opt
         rt_cost_table_init(&cost->ln_half_width[kind], axis, none);
     }
     rt_cost_table_init(&cost->sequences, few, none);
+    rt_cost_table_init(&cost->tower, rt_cost_axis(1, or_else(sequences / 8, 1), 1, false), none);
     struct rt_cost_axis chunks = rt_cost_axis(16, tokens, 2, false),
                         cached = rt_cost_axis(128, context, 4, true);
     rt_cost_table_init(&cost->decodes, rt_cost_axis(1, sequences, 1, false),
@@ -358,6 +400,8 @@ static int want_all(struct builder *builder)
     if (alike.x.count > cost->further.x.count)
         alike.x = cost->further.x;
     int status = want_decode_rows(builder);
+    if (status == RT_OK)
+        status = want_tower(builder);
     if (status == RT_OK)
         status = want_decode_attention(builder);
     if (status == RT_OK)
@@ -383,6 +427,7 @@ static int memory_at(const struct builder *builder, int64_t tokens, int64_t most
     options.batch = 1;
     options.sequence = prefill ? most_tokens : 1;
     options.context = prefill ? most_tokens : tokens - 1;
+    options.prompt_images = prefill ? builder->options->graph.prompt_images : 0;
     int status = rt_graph_build(builder->model, &options, &graph);
     if (status != RT_OK)
         return status;
@@ -454,6 +499,7 @@ int rt_step_cost_new(const struct rt_model *model, const struct rt_predictor *pr
     cost->pipeline = or_else(options->parallel.pipeline, 1);
     cost->server = options->server != NULL ? *options->server : *rt_server_hidden();
     cost->memory_gib = device->memory_gib;
+    cost->sees = options->graph.prompt_images > 0;
     cost->level = options->level;
     cost->scale = options->scale > 0 ? options->scale : 1;
     int status = fill(&builder);
@@ -474,6 +520,7 @@ void rt_step_cost_free(struct rt_step_cost *cost)
         rt_cost_table_release(&cost->ln_half_width[kind]);
     }
     rt_cost_table_release(&cost->sequences);
+    rt_cost_table_release(&cost->tower);
     rt_cost_table_release(&cost->decodes);
     rt_cost_table_release(&cost->chunk);
     rt_cost_table_release(&cost->further);
@@ -488,6 +535,7 @@ struct load {
     double decodes, context;    /* sequences that decode, mean of their caches */
     double rows, expert_rows;   /* of the group; mean of all groups */
     double sequences;           /* that get a token */
+    double prompts;             /* that begin */
     struct rt_cost_cell chunks; /* attention of its chunks */
 };
 
@@ -546,6 +594,9 @@ static struct load load_of(const struct rt_step_cost *cost, const struct rt_serv
     load.rows = rows + most;
     load.expert_rows = fmax(rows + tokens / (double)groups, load.rows / (double)cost->attention);
     load.sequences = rows + ceil((double)batch->chunk_count / (double)groups);
+    for (size_t i = 0; i < batch->chunk_count; i++)
+        load.prompts += batch->chunks[i].first;
+    load.prompts = ceil(load.prompts / (double)groups);
     return load;
 }
 
@@ -562,6 +613,8 @@ static struct rt_cost_cell kernels_of(const struct rt_step_cost *cost, const str
     rt_cost_table_add(&cost->sequences, load.sequences, 0, 1, &sum);
     if (load.decodes > 0)
         rt_cost_table_add(&cost->decodes, load.decodes, load.context, 1, &sum);
+    if (cost->sees && load.prompts > 0)
+        rt_cost_table_add(&cost->tower, load.prompts, 0, 1, &sum);
     return sum;
 }
 

@@ -12,6 +12,8 @@
  *   sequences   head and sampling: sequences that get a token
  *   decode      attention of the sequences that decode: their number and mean context
  *   chunk       attention of each chunk: its tokens, and those cached before it
+ *   tower       of prompts that begin: their images, all at once (vLLM encodes each when the scheduler comes to
+ *               its tokens, and holds what comes out until then)
  *   host        of the server's row: sequences
  *
  * and each class is forecast once on a grid (rt_forecast_graphs, a few passes) and interpolated in between,
@@ -34,8 +36,8 @@
 #include "predict/serving/batch.h"
 
 struct rt_step_cost_options {
-    /* dtype, fp16_beside and kv_bits, as rt_step_settle leaves them; what says which step it is (step, batch,
-     * groups ...) and how it is cut is not read. */
+    /* dtype, fp16_beside, kv_bits and a prompt's images, as rt_step_settle leaves them; what says which step
+     * it is (step, batch, groups ...) and how it is cut is not read. */
     struct rt_graph_options graph;
     struct rt_parallelism parallel; /* of one replica: data is not read; degrees of 0 are 1 */
     const struct rt_server *server; /* NULL: hidden */

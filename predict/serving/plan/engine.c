@@ -102,7 +102,7 @@ static double step_us(const struct rt_serving_request *request, const struct rt_
         .chunks = chunk};
     while (tokens > 0 && batch.chunk_count < MOST_CHUNKS) {
         int64_t part = tokens < request->isl ? tokens : request->isl;
-        chunk[batch.chunk_count++] = (struct rt_serve_chunk){part, 0};
+        chunk[batch.chunk_count++] = (struct rt_serve_chunk){.tokens = part};
         tokens -= part;
     }
     return rt_step_cost_us(engine->deployment.cost, &batch);
@@ -116,7 +116,7 @@ static double prompt_us(const struct rt_serving_request *request, const struct r
     double us = 0;
     for (int64_t cached = 0; cached < request->isl; cached += budget) {
         int64_t left = request->isl - cached;
-        const struct rt_serve_chunk chunk = {left < budget ? left : budget, cached};
+        const struct rt_serve_chunk chunk = {.tokens = left < budget ? left : budget, .cached = cached};
         const struct rt_serve_batch batch = {.chunks = &chunk, .chunk_count = 1};
         us += rt_step_cost_us(engine->deployment.cost, &batch);
     }

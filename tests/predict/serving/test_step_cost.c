@@ -67,7 +67,7 @@ static void draw(struct rt_random *random, struct step *step)
     step->batch.chunks = step->chunk;
     for (size_t i = 0; i < step->batch.chunk_count; i++) {
         int64_t tokens = spread(random, 16, 800), cached = spread(random, 1, 4000) - 1;
-        step->chunk[i] = (struct rt_serve_chunk){tokens, cached};
+        step->chunk[i] = (struct rt_serve_chunk){.tokens = tokens, .cached = cached};
         step->group[1 + i] = (struct rt_sequences){1, tokens, cached};
     }
 }
@@ -124,7 +124,7 @@ static void test_beside_direct(void)
 static void test_never_less(void)
 {
     struct rt_step_cost *cost = cost_of("llama-3.1-8b", &plain);
-    struct rt_serve_chunk chunks[2] = {{100, 0}, {50, 700}};
+    struct rt_serve_chunk chunks[2] = {{.tokens = 100, .cached = 0}, {.tokens = 50, .cached = 700}};
     struct rt_serve_batch batch = {.decodes = 20, .context = 20000};
     for (int64_t n = 1; n < 600; n++)
         CU_ASSERT_TRUE_FATAL(decode_us(cost, n + 1, 700) >= decode_us(cost, n, 700));
@@ -238,5 +238,31 @@ static void test_latent_and_window(void)
     rt_step_cost_free(cost);
 }
 
+/* Images of prompts that begin take what the tower takes in predict's own graph, and its weights have room;
+ * chunks that go on, and steps that only decode, take what they did. */
+static void test_images(void)
+{
+    struct rt_step_cost_options with = plain;
+    with.graph.prompt_images = 2;
+    with.graph.prompt_image_side = 448;
+    const char *path = rt_test_write(
+        "config.json", "{\"model_type\": \"qwen3_vl\", \"text_config\": {\"model_type\": \"qwen3_vl_text\", "
+                       "\"hidden_size\": 1024, \"num_hidden_layers\": 4, \"num_attention_heads\": 8, "
+                       "\"num_key_value_heads\": 4, \"head_dim\": 128, \"intermediate_size\": 3072, "
+                       "\"vocab_size\": 32000}, \"vision_config\": {\"depth\": 8, \"patch_size\": 16}}");
+    struct rt_step_cost *bare = cost_of(path, &plain), *sees = cost_of(path, &with);
+    struct rt_serve_chunk chunk = {.tokens = 500, .cached = 0, .first = true};
+    const struct rt_serve_batch batch = {.chunks = &chunk, .chunk_count = 1};
+    double first = rt_step_cost_us(sees, &batch), plain_first = rt_step_cost_us(bare, &batch);
+    CU_ASSERT(first > plain_first);
+    CU_ASSERT(rt_step_cost_weight_bytes(sees) > rt_step_cost_weight_bytes(bare));
+    chunk.first = false;
+    RT_ASSERT_NEAR(rt_step_cost_us(sees, &batch), rt_step_cost_us(bare, &batch), 1e-12);
+    RT_ASSERT_NEAR(decode_us(sees, 8, 500), decode_us(bare, 8, 500), 1e-12);
+    rt_step_cost_free(bare);
+    rt_step_cost_free(sees);
+}
+
 RT_TESTS(RT_TEST(test_beside_direct), RT_TEST(test_never_less), RT_TEST(test_bound_and_parts),
-         RT_TEST(test_more_hardware), RT_TEST(test_cache), RT_TEST(test_latent_and_window))
+         RT_TEST(test_more_hardware), RT_TEST(test_cache), RT_TEST(test_latent_and_window),
+         RT_TEST(test_images))
