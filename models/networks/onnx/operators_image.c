@@ -5,6 +5,7 @@
 #include "models/networks/onnx/operator.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 /* --- places of windows --- */
@@ -269,18 +270,19 @@ static int roi_shape(const struct rt_onnx_at *at)
 
 /* --- windows of kernels --- */
 
-/* Of the two dims of an image; of one dim, the height is 1. */
+/* Of the two dims of an image; of one, the height is 1. Of three, `depth` is the kernel's first, else 1. */
 struct sliding {
-    int64_t kernel[2], stride[2], dilation[2], before[2], after[2];
+    int64_t kernel[2], stride[2], dilation[2], before[2], after[2], depth;
 };
 
-/* Attributes of `count` dims into the last of two. */
-static void take_ints(const struct rt_onnx_lowering *l, const char *name, int count, int64_t *out)
+/* Attributes of `axes` dims: the last two of them into the last of two. */
+static void take_ints(const struct rt_onnx_lowering *l, const char *name, int axes, int64_t *out)
 {
     int64_t ints[RT_ONNX_RANK];
+    int count = axes < 2 ? axes : 2;
     out[0] = out[1] = 1;
-    if (rt_onnx_ints(&l->at, name, ints) == count)
-        memcpy(out + 2 - count, ints, (size_t)count * sizeof *ints);
+    if (rt_onnx_ints(&l->at, name, ints) == axes)
+        memcpy(out + 2 - count, ints + axes - count, (size_t)count * sizeof *ints);
 }
 
 /* What SAME_UPPER and SAME_LOWER add, so that the output has its size. */
@@ -299,6 +301,7 @@ static void pad_alike(struct sliding *w, const struct rt_onnx_shape *in, const s
 
 /* No window of a network reaches that far; sums of these fit. */
 #define MOST_REACH ((int64_t)1 << 31)
+#define MOST_DEPTH 256
 
 static bool is_bounded(const struct sliding *w)
 {
@@ -310,27 +313,27 @@ static bool is_bounded(const struct sliding *w)
     return true;
 }
 
-/* False where there are not one or two dims, or a window is beyond all use. */
-static bool take_windows(const struct rt_onnx_lowering *l, const int64_t *kernel, struct sliding *w)
+/* False where there are not one to `most` dims, or a window is beyond all use. */
+static bool take_windows(const struct rt_onnx_lowering *l, const int64_t *kernel, int most, struct sliding *w)
 {
     const struct rt_onnx_shape *in = rt_onnx_lower_shape(l, 0), *out = rt_onnx_lower_out_shape(l);
-    int count = in->rank - 2;
+    int axes = in->rank - 2, count = axes < 2 ? axes : 2;
     int64_t pads[RT_ONNX_RANK];
-    if (count < 1 || count > 2)
+    if (axes < 1 || axes > most)
         return false;
-    *w = (struct sliding){.kernel = {1, 1}};
-    memcpy(w->kernel + 2 - count, kernel, (size_t)count * sizeof *kernel);
-    take_ints(l, "strides", count, w->stride);
-    take_ints(l, "dilations", count, w->dilation);
+    *w = (struct sliding){.kernel = {1, 1}, .depth = axes > 2 ? kernel[0] : 1};
+    memcpy(w->kernel + 2 - count, kernel + axes - count, (size_t)count * sizeof *kernel);
+    take_ints(l, "strides", axes, w->stride);
+    take_ints(l, "dilations", axes, w->dilation);
     const char *same = rt_onnx_word(&l->at, "auto_pad", "NOTSET");
     if (strncmp(same, "SAME", 4) == 0)
         pad_alike(w, in, out, count, strcmp(same, "SAME_LOWER") == 0);
-    else if (rt_onnx_ints(&l->at, "pads", pads) == 2 * count)
+    else if (rt_onnx_ints(&l->at, "pads", pads) == 2 * axes)
         for (int d = 0; d < count; d++) {
-            w->before[2 - count + d] = pads[d];
-            w->after[2 - count + d] = pads[count + d];
+            w->before[2 - count + d] = pads[axes - count + d];
+            w->after[2 - count + d] = pads[2 * axes - count + d];
         }
-    return is_bounded(w);
+    return is_bounded(w) && w->depth >= 1 && w->depth <= MOST_DEPTH;
 }
 
 static int64_t least(int64_t a, int64_t b)
@@ -375,12 +378,23 @@ static bool conv_as_product(struct rt_onnx_lowering *l, size_t weight, bool bias
     return true;
 }
 
+/* conv2d has one dilation; that of a single row or column is none. */
+static bool dilated_alike(const struct sliding *w)
+{
+    return w->dilation[0] == w->dilation[1] || w->kernel[0] == 1 || w->kernel[1] == 1;
+}
+
+static int64_t one_dilation(const struct sliding *w)
+{
+    return w->kernel[1] > 1 ? w->dilation[1] : w->dilation[0];
+}
+
 static bool lower_conv_of(struct rt_onnx_lowering *l, size_t input, bool bias)
 {
     const struct rt_onnx_shape *weight = rt_onnx_lower_shape(l, input);
     struct sliding w;
-    if (rt_onnx_int(&l->at, "channels_last", 0) != 0 || !take_windows(l, weight->dim + 2, &w) ||
-        (w.dilation[0] != w.dilation[1] && w.kernel[0] > 1 && w.kernel[1] > 1))
+    if (rt_onnx_int(&l->at, "channels_last", 0) != 0 || !take_windows(l, weight->dim + 2, 2, &w) ||
+        !dilated_alike(&w))
         return conv_as_product(l, input, bias);
     struct rt_image x = even_padding(l, rt_onnx_lower_image_of(l, 0), &w);
     struct rt_conv to = {.out = weight->dim[0],
@@ -390,7 +404,7 @@ static bool lower_conv_of(struct rt_onnx_lowering *l, size_t input, bool bias)
                          .stride_w = w.stride[1],
                          .padding_h = w.before[0],
                          .padding_w = w.before[1],
-                         .dilation = w.kernel[1] > 1 ? w.dilation[1] : w.dilation[0],
+                         .dilation = one_dilation(&w),
                          .groups = rt_onnx_int(&l->at, "group", 1),
                          .bias = bias};
     l->result = rt_image_conv(l->graph, l->name, x, &to).node;
@@ -416,25 +430,71 @@ static bool lower_quantised_conv(struct rt_onnx_lowering *l)
     return true;
 }
 
+/* An image, or the slices of a volume: a convolution in three dims has the FLOPs of one of images whose
+ * channels are those of the slices under the kernel. */
+static struct rt_image slices_of(const struct rt_onnx_shape *shape, uint32_t node)
+{
+    bool volume = shape->rank > 4;
+    return (struct rt_image){.node = node,
+                             .batch = shape->dim[0] * (volume ? shape->dim[2] : 1),
+                             .channels = shape->dim[1],
+                             .height = shape->rank > 3 ? shape->dim[shape->rank - 2] : 1,
+                             .width = shape->dim[shape->rank - 1]};
+}
+
+/* `large` as a convolution to the slices of `small` sees it. */
+static struct rt_image stacked(struct rt_image large, struct rt_image small, const struct sliding *w)
+{
+    large.batch = small.batch;
+    large.channels *= w->depth;
+    return large;
+}
+
+/* Bytes of a convolution's smaller images and of its weights. */
+static double small_bytes(const struct rt_call *call)
+{
+    const int64_t *dim = call->dim;
+    double height, width, out = (double)dim[RT_CONV_OUT];
+    rt_conv_outputs(dim, &height, &width);
+    return rt_dtypes[call->dtype].bytes * out *
+           ((double)dim[RT_CONV_BATCH] * height * width +
+            (double)(dim[RT_CONV_IN] / dim[RT_CONV_GROUPS] * dim[RT_CONV_KERNEL_H] * dim[RT_CONV_KERNEL_W]));
+}
+
+/* A slice that lies under several places of the kernel moves once: of all that are stacked, so many as
+ * `large` has in memory. */
+static void move_slices_once(struct rt_graph *graph, size_t at, struct rt_image large, struct rt_image small,
+                             const struct sliding *w)
+{
+    const struct rt_node *node = &graph->nodes[at];
+    double again = 1 - fmin(1, (double)large.batch / ((double)small.batch * (double)w->depth));
+    for (uint32_t k = node->kernel; k < node->kernel + node->kernel_count; k++) {
+        struct rt_graph_kernel *kernel = &graph->kernels[k];
+        if (kernel->call.op == RT_OP_CONV2D)
+            kernel->bytes -= again * (kernel->bytes - small_bytes(&kernel->call));
+    }
+}
+
 /* The gradient by data of the convolution that it is the transpose of has its FLOPs and bytes: conv2d's dims
  * are that convolution's, from the output to the input. */
 static bool lower_conv_transpose(struct rt_onnx_lowering *l)
 {
     const struct rt_onnx_shape *weight = rt_onnx_lower_shape(l, 1), *out = rt_onnx_lower_out_shape(l);
-    struct rt_image x = rt_onnx_lower_image_of(l, 0);
     struct sliding w;
-    if (out->rank != 4 || !take_windows(l, weight->dim + 2, &w) || w.dilation[0] != w.dilation[1])
+    if (!take_windows(l, weight->dim + 2, 3, &w) || !dilated_alike(&w))
         return false;
-    int64_t dim[] = {x.batch,
-                     out->dim[1],
+    struct rt_image x = slices_of(rt_onnx_lower_shape(l, 0), rt_onnx_lower_node(l, 0));
+    struct rt_image y = slices_of(out, RT_NO_INPUT), to = stacked(y, x, &w);
+    int64_t dim[] = {to.batch,
+                     to.channels,
                      x.channels,
-                     out->dim[2],
-                     out->dim[3],
+                     to.height,
+                     to.width,
                      w.kernel[0],
                      w.kernel[1],
                      w.stride[0],
                      w.before[0],
-                     w.dilation[0],
+                     one_dilation(&w),
                      rt_onnx_int(&l->at, "group", 1),
                      w.stride[1],
                      w.before[1],
@@ -449,10 +509,12 @@ static bool lower_conv_transpose(struct rt_onnx_lowering *l)
         rt_graph_add_kernel(l->graph, RT_ACCUMULATE, rt_onnx_lower_op(l), dim);
         rt_node_accumulate(l->graph, rt_onnx_count(weight));
     }
+    if (w.depth > 1)
+        move_slices_once(l->graph, l->result, y, x, &w);
     if (has_bias(l, 2))
-        l->result =
-            rt_build_binary(l->graph, rt_image_name(l->graph, l->name, "bias"), RT_OP_ADD, l->result,
-                            RT_NO_INPUT, out->dim[0] * out->dim[1], out->dim[2] * out->dim[3], out->dim[1]);
+        l->result = rt_build_binary(l->graph, rt_image_name(l->graph, l->name, "bias"), RT_OP_ADD, l->result,
+                                    RT_NO_INPUT, out->dim[0] * out->dim[1],
+                                    rt_onnx_dims_product(out, 2, out->rank), out->dim[1]);
     return true;
 }
 
@@ -478,7 +540,7 @@ static bool lower_pool(struct rt_onnx_lowering *l)
     int64_t kernel[RT_ONNX_RANK];
     struct sliding w;
     if (rt_onnx_ints(&l->at, "kernel_shape", kernel) != rt_onnx_lower_shape(l, 0)->rank - 2 ||
-        !take_windows(l, kernel, &w))
+        !take_windows(l, kernel, 2, &w))
         return false;
     struct rt_image x = rt_onnx_lower_image_of(l, 0);
     bool square = w.kernel[0] == w.kernel[1] && w.stride[0] == w.stride[1] &&

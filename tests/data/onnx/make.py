@@ -446,3 +446,15 @@ others.graph.initializer.extend([
     helper.make_tensor("grid_size", TensorProto.INT64, [4], [2, 3, 5, 7]),
     helper.make_tensor("image_size", TensorProto.INT64, [2], [5, 5]), helper.make_tensor("block", TensorProto.INT64, [2], [2, 2])])
 onnx.save(others, HERE / "others.onnx")
+
+# A volume to a smaller one and back, and a row back.
+volumes = parser.parse_model("""
+<ir_version: 8, opset_import: ["" : 20]>
+volumes (float[2, 4, 5, 8, 8] x, float[2, 6, 10] row) => (float[n] y0, float[n] y1, float[n] y2) {
+    y0 = Conv <kernel_shape = [3, 3, 3]> (x, w)
+    y1 = ConvTranspose <kernel_shape = [3, 3, 3]> (y0, w)
+    y2 = ConvTranspose <kernel_shape = [3], strides = [2], dilations = [2], pads = [1, 1], group = 2> (row, taps)
+}
+""")
+away_weights(volumes, w=(TensorProto.FLOAT, [6, 4, 3, 3, 3]), taps=(TensorProto.FLOAT, [6, 2, 3]))
+onnx.save(volumes, HERE / "volumes.onnx")

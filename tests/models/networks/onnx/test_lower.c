@@ -163,6 +163,24 @@ static void test_sampled(void)
     rt_graph_release(&graph);
 }
 
+/* Transposed, three dims are two of slices, stacked as channels, each of which moves once. */
+static void test_volumes(void)
+{
+    struct rt_graph graph;
+    if (!graph_of("volumes.onnx", RT_FP32, &graph))
+        return;
+    check_kernels(&graph, "Conv 0", "linear 1 216 6 108");
+    check_kernels(&graph, "ConvTranspose 1", "conv2d 6 12 6 8 8 3 3 1 0 1 1 1 0");
+    check_kernels(&graph, "ConvTranspose 2", "conv2d 2 4 6 1 21 1 3 1 0 2 2 2 1");
+    double images = 2 * 4 * 5 * 8 * 8 + 2 * 6 * 3 * 6 * 6, weights = 6 * 4 * 27;
+    for (size_t k = 0; k < graph.kernel_count; k++)
+        if (graph.kernels[k].call.dim[0] == 6) {
+            CU_ASSERT_DOUBLE_EQUAL(graph.kernels[k].bytes, 4 * (images + weights), 1e-6);
+            CU_ASSERT_DOUBLE_EQUAL(graph.kernels[k].flops, 2.0 * 2 * 6 * 3 * 6 * 6 * 4 * 27, 1e-6);
+        }
+    rt_graph_release(&graph);
+}
+
 static void test_others(void)
 {
     static const char *const expected[][2] = {
@@ -213,4 +231,5 @@ static void test_bytes(void)
 }
 
 RT_TESTS(RT_TEST(test_products), RT_TEST(test_recurrent), RT_TEST(test_fused_written_out),
-         RT_TEST(test_fused), RT_TEST(test_sampled), RT_TEST(test_others), RT_TEST(test_bytes))
+         RT_TEST(test_fused), RT_TEST(test_sampled), RT_TEST(test_volumes), RT_TEST(test_others),
+         RT_TEST(test_bytes))
