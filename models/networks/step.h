@@ -194,6 +194,9 @@ int rt_read_dtype_or_none(const char *option, const char *text, void *value); /*
  * be forecast. */
 int rt_step_settle(const struct rt_step *step, const struct rt_model_source *source,
                    const struct rt_device *device, struct rt_settled_step *out);
+/* For who asks for many steps: the file of the servers, if any, becomes fields; what was given
+ * beside it holds. The errors of rt_cluster_read. */
+int rt_step_read_cluster(struct rt_step *step);
 /* A part of it: the servers, and of `nodes` the data-parallel degree. RT_EUSAGE where they do not divide;
  * the errors of rt_cluster_read. */
 int rt_step_settle_cluster(struct rt_settled_step *settled, const struct rt_device *device);

@@ -11,8 +11,7 @@ static void assume(struct rt_settled_step *settled, enum rt_step_field field)
     settled->assumed |= (uint64_t)1 << field;
 }
 
-/* What was given beside the file holds. */
-static int read_file(struct rt_step *step)
+int rt_step_read_cluster(struct rt_step *step)
 {
     struct rt_parallelism *parallel = &step->parallel;
     struct rt_cluster *cluster = &parallel->cluster;
@@ -27,6 +26,7 @@ static int read_file(struct rt_step *step)
         cluster->oversubscription = file.cluster.oversubscription;
     parallel->fabric = parallel->fabric != RT_FABRIC_OWN ? parallel->fabric : file.fabric;
     parallel->link_gbs = isnan(parallel->link_gbs) ? file.link_gbs : parallel->link_gbs;
+    step->cluster = NULL;
     return RT_OK;
 }
 
@@ -61,7 +61,7 @@ int rt_step_settle_cluster(struct rt_settled_step *settled, const struct rt_devi
 {
     struct rt_step *step = &settled->step;
     struct rt_cluster *cluster = &step->parallel.cluster;
-    int status = read_file(step);
+    int status = rt_step_read_cluster(step);
     if (status != RT_OK)
         return status;
     struct rt_cluster usual = rt_cluster_settled(cluster, device);

@@ -119,10 +119,8 @@
     }
 /* Rows that say what servers are beside each other. */
 #define RT_STEP_CLUSTER_OPTIONS(type, member)                                                                \
-    {"nodes", 0, "N", RT_INTEGER(type, member.nodes, 1, 65536),                                              \
-     "Servers, all of whose GPUs take part: --dp is what the other degrees leave of them"},                  \
-        {"node-gpus", 0, "N", RT_INTEGER(type, member.parallel.cluster.node_gpus, 1, 65536),                 \
-         "GPUs of a server, or of an NVLink domain over several (default: 8; as the GPU's, 72 of GB200)"},   \
+    {"node-gpus", 0, "N", RT_INTEGER(type, member.parallel.cluster.node_gpus, 1, 65536),                     \
+     "GPUs of a server, or of an NVLink domain over several (default: 8; as the GPU's, 72 of GB200)"},       \
         {"node-gbs", 0, "X", RT_NUMBER(type, member.parallel.cluster.node_gbs, 0.01, 1e5),                   \
          "What each GPU sends to other servers, one direction, GB/s: 50 is a card of 400 Gb/s for each "     \
          "(default: as the GPU's usual servers)"},                                                           \

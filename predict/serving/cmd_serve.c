@@ -156,6 +156,7 @@ static const struct rt_option options[] = {
      "What a GPU sends to others of its server, one direction, GB/s (default: by the GPU's links)"},
     {"fabric", 0, "NAME", RT_CHOICE(struct arguments, step.parallel.fabric, rt_fabrics),
      "What joins them: switch, mesh, pairs, pcie, pcie-peer, pcie-host; default: own, by the GPU's links"},
+    RT_STEP_CLUSTER_OPTIONS(struct arguments, step),
     RT_HEADING("Prefill and decode apart:"),
     {"prefill-replicas", 0, "N", RT_INTEGER(struct arguments, prefill_replicas, 1, RT_MOST_REPLICAS),
      "N servers that prefill only; --replicas decode only, and get the caches"},
@@ -636,6 +637,8 @@ static int run(const struct rt_command_line *line)
         status = check_groups(line);
     if (status == RT_OK)
         status = rt_outputs_check(line);
+    if (status == RT_OK)
+        status = rt_step_read_cluster(&arguments->step);
     if (status == RT_OK)
         status = find_model(arguments, &source);
     if (status == RT_OK)

@@ -168,6 +168,8 @@ static const struct rt_option options[] = {
     {"no-overlap", 0, NULL, RT_FLAG(struct arguments, step.parallel.no_overlap),
      "Sum gradients after the backward pass, not during it"},
     RT_HEADING("Servers:"),
+    {"nodes", 0, "N", RT_INTEGER(struct arguments, step.nodes, 1, 65536),
+     "Servers, all of whose GPUs take part: --dp is what the other degrees leave of them"},
     RT_STEP_CLUSTER_OPTIONS(struct arguments, step),
     RT_HEADING("Training, the whole run:"),
     RT_STEP_RUN_OPTIONS(struct arguments, step),

@@ -115,16 +115,13 @@ static int settle(const struct rt_model_source *source, struct rt_training_reque
             "--runtime %s: choose one that trains: megatron, torchtitan, nanotron, fsdp, deepspeed, eager or "
             "compile",
             rt_runtimes[step->runtime].name);
-    int status = rt_step_settle(step, source, &request->gpu[0].device, &settled);
+    int status = rt_step_read_cluster(step);
+    if (status != RT_OK)
+        return status;
+    status = rt_step_settle(step, source, &request->gpu[0].device, &settled);
     step->sequence = settled.step.sequence;
     step->dtype = settled.step.dtype;
     step->quant = settled.step.quant;
-    if (step->cluster != NULL && status == RT_OK) { /* the file is read once */
-        step->parallel.cluster = settled.step.parallel.cluster;
-        step->parallel.fabric = settled.step.parallel.fabric;
-        step->parallel.link_gbs = settled.step.parallel.link_gbs;
-        step->cluster = NULL;
-    }
     rt_settled_step_release(&settled);
     return status;
 }
