@@ -91,7 +91,7 @@ started() { [ "$(stat -c %s long.h5.journal 2>/dev/null || echo 0)" -gt 20000 ];
 wait_until $! started && kill -INT $!
 wait $!
 status=$?
-if [ $status = 1 ] && [ ! -e long.h5 ] && [ -e long.h5.journal ]; then ok interrupted; else not_ok interrupted "status $status" "$(cat long.out)"; fi
+if [ $status = 130 ] && [ ! -e long.h5 ] && [ -e long.h5.journal ]; then ok interrupted; else not_ok interrupted "status $status" "$(cat long.out)"; fi
 refuses another_journal 2 "is of another exploration that did not end" explore --vary $vary -o long.h5
 holds says_so "of 200000 points; the same command goes on with them" long.out
 
