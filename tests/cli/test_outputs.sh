@@ -140,7 +140,7 @@ echo good >page.html && chmod 640 page.html
 printf '#!/bin/sh\nkill -INT $$\n' >bin/gnuplot && chmod +x bin/gnuplot
 # shellcheck disable=SC2086  # a list of words
 PATH="$work/bin:$PATH" "$ROOFTILE" $page >/dev/null 2>stderr </dev/null
-is "an interrupt of the drawing" "$?" 1
+is "an interrupt of the drawing" "$?" 130
 holds "is said, too" "page.html: interrupted while gnuplot drew" stderr
 is "the page that was there stays" "$(cat page.html)" good
 printf '#!/bin/sh\nexit 1\n' >bin/gnuplot
@@ -178,7 +178,7 @@ wait_until $pid test -e long.h5.checkpoint
 kill -HUP $pid
 kill -HUP $pid # the shell and the terminal both send it
 wait $pid
-[ $? = 1 ] && [ -e long.h5 ] && ok "SIGHUP leaves the best" || not_ok "SIGHUP leaves the best" "$(ls)"
+[ $? = 130 ] && [ -e long.h5 ] && ok "SIGHUP leaves the best" || not_ok "SIGHUP leaves the best" "$(ls)"
 long="train a.h5 -q --family softmax --epochs 100000 --patience 100000 --threads 1 --no-intervals -o long.h5"
 refuses "neither is overwritten" 2 "long.h5: is there already" program "$long"
 rm long.h5
@@ -190,7 +190,7 @@ pid=$!
 wait_until $pid test -e hup.h5.journal/part-000001.h5
 kill -HUP $pid
 wait $pid
-[ $? = 1 ] && grep -q "run the same command to go on" stderr && ok "collect saves at SIGHUP" || not_ok "collect saves at SIGHUP" "$(cat stderr)"
+[ $? = 130 ] && grep -q "run the same command to go on" stderr && ok "collect saves at SIGHUP" || not_ok "collect saves at SIGHUP" "$(cat stderr)"
 succeeds "and goes on" "$ROOFTILE" collect --backend synthetic -q --count 3000 --faults slow=5 -o hup.h5 --budget 0s
 (trap '' HUP; exec "$ROOFTILE" collect --backend synthetic -q --count 300 --faults slow=5 -o nohup.h5 >/dev/null 2>stderr) &
 pid=$!
@@ -203,7 +203,7 @@ pid=$!
 wait_until $pid eval 'ls hup/*/*/*.checkpoint'
 kill -HUP $pid
 wait $pid
-[ $? = 1 ] && grep -q "interrupted; what is complete is kept" stderr && ok "crossval keeps what it has" || not_ok "crossval keeps what it has" "$(cat stderr)"
+[ $? = 130 ] && grep -q "interrupted; what is complete is kept" stderr && ok "crossval keeps what it has" || not_ok "crossval keeps what it has" "$(cat stderr)"
 
 # --- streams and environment ---
 streams() { "$ROOFTILE" crossval a.h5 --leave-out gpu -p linear -o closed --report closed.json --quiet <&- >&- 2>&-; }
