@@ -126,6 +126,7 @@ struct rt_layer_kind {
 enum rt_patch_join {
     RT_JOIN_WIDENS,   /* neighbours side by side, two products */
     RT_JOIN_ADAPTS,   /* the same, three products without biases (Llama 4) */
+    RT_JOIN_PROJECTS, /* two products of each, neighbours side by side, two more (MiniMax-M3) */
     RT_JOIN_AVERAGES, /* the mean of neighbours, one product (Gemma 4) */
 };
 

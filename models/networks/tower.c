@@ -23,14 +23,15 @@ struct make {
 #define AT(member) offsetof(struct rt_vision_tower, member)
 
 /*
- * Sources: transformers, models/qwen3_vl, qwen3_5, llama4 and gemma4, modeling_*.py; defaults are those of
- * their configuration classes. Kimi: moonshotai/Kimi-K2.5, modeling_kimi_k25.py (MoonViT).
+ * Sources: transformers, models/qwen3_vl, qwen3_5, llama4, gemma4 and minimax_m3_vl, modeling_*.py; defaults
+ * are those of their configuration classes. Kimi: moonshotai/Kimi-K2.5, modeling_kimi_k25.py (MoonViT).
  *
  *   Qwen   an image is two equal frames of a video; 2 x 2 patches are joined and widened by two products;
  *          layers of deepstack_visual_indexes are joined by products of their own
  *   Llama  tiles of 336 pixels, and the whole image once more where there are several; norms before and
  *          behind; 2 x 2 patches are joined, three products
  *   Gemma  gated, RMS norms of branches and heads; the mean of 3 x 3 patches, one product
+ *   MiniMax  CLIP's layers without its learned tokens and positions; a norm before them alone; four products
  *   Kimi   as Qwen's, of one frame, with a norm behind the last layer
  */
 static const struct make makes[] = {
@@ -59,6 +60,14 @@ static const struct make makes[] = {
       {"image_size", AT(tile), 448},
       {"projector_input_dim", AT(inner), 4096},
       {"projector_output_dim", AT(out), 4096}}},
+    {{"minimax_m3_vl"},
+     {.frames = 2, .merge = 2, .biased = true, .ends_normed = true, .joins = RT_JOIN_PROJECTS},
+     {{"hidden_size", AT(hidden), 1280},
+      {"num_hidden_layers", AT(layers), 32},
+      {"num_attention_heads", AT(heads), 16},
+      {"intermediate_size", AT(ffn_width), 5120},
+      {"patch_size", AT(patch), 14},
+      {"projector_hidden_size", AT(inner), 6144}}},
     {{"gemma4"},
      {.frames = 1,
       .rms = true,
@@ -141,7 +150,11 @@ int rt_vision_tower_read(const json_t *config, const char *type, const char *whe
     struct rt_vision_tower tower = make->traits;
     for (size_t i = 0; i < MOST_KEYS && make->keys[i].key != NULL; i++) {
         int64_t value;
-        int status = read_key(sizes, make->keys[i].key, make->keys[i].fallback, where, &value);
+        const json_t *holder = json_object_get(config, "projector_hidden_size") != NULL &&
+                                       strcmp(make->keys[i].key, "projector_hidden_size") == 0
+                                   ? config /* of the whole */
+                                   : sizes;
+        int status = read_key(holder, make->keys[i].key, make->keys[i].fallback, where, &value);
         if (status != RT_OK)
             return status;
         *(int64_t *)((char *)&tower + make->keys[i].offset) = value;

@@ -126,6 +126,19 @@ static void join_by_adapter(const struct tower *t, uint32_t x, int64_t out)
     rt_build_linear(t->graph, "join.project", x, rows, s->out, out, false);
 }
 
+/* MiniMax-M3 (MiniMaxM3VLMultiModalProjector): each patch by two products, then neighbours as one. */
+static void join_by_projector(const struct tower *t, uint32_t x, int64_t out)
+{
+    const struct rt_vision_tower *s = t->sizes;
+    int64_t joined = s->merge * s->merge, rows = t->rows / joined;
+    x = rt_build_linear(t->graph, "join.first", x, t->rows, s->hidden, s->inner, true);
+    x = rt_served_vector(t->graph, "join.first_gelu", RT_OP_GELU, x, RT_NO_INPUT, t->rows, s->inner);
+    x = rt_build_linear(t->graph, "join.second", x, t->rows, s->inner, out, true);
+    x = rt_build_linear(t->graph, "join.merge_first", x, rows, joined * out, s->inner, true);
+    x = rt_served_vector(t->graph, "join.merge_gelu", RT_OP_GELU, x, RT_NO_INPUT, rows, s->inner);
+    rt_build_linear(t->graph, "join.merge_second", x, rows, s->inner, out, true);
+}
+
 /* Gemma 4: the mean of neighbours, in fp32; a norm without weights; one product. */
 static void join_by_mean(const struct tower *t, uint32_t x, int64_t out)
 {
@@ -152,6 +165,8 @@ void rt_build_served_tower(const struct rt_model *model, struct rt_graph *graph)
     rt_graph_add_block(graph, "images.join", RT_BLOCK_FIRST, 1);
     if (s->joins == RT_JOIN_WIDENS)
         join_by_widening(&t, model->hidden);
+    else if (s->joins == RT_JOIN_PROJECTS)
+        join_by_projector(&t, x, model->hidden);
     else if (s->joins == RT_JOIN_ADAPTS)
         join_by_adapter(&t, x, model->hidden);
     else

@@ -25,6 +25,8 @@
     CONFIG("llama4", "llama4_text",                                                                          \
            "\"hidden_size\": 1408, \"image_size\": 336, \"num_hidden_layers\": " layers)
 
+#define MINIMAX CONFIG("minimax_m3_vl", "minimax_m3", "\"hidden_size\": 1280")
+
 static struct rt_step request(int64_t image, int64_t images)
 {
     struct rt_step step = RT_STEP_NOT_GIVEN;
@@ -79,6 +81,7 @@ static void test_parameters(void)
     } rows[] = {
         {QWEN("27", "[8, 16, 24]", "qwen3_vl_text"), 192, 576388336 - 4 * 4609.0 * (4096 - 256)},
         {GEMMA("27"), 192, 572792112 - 1152.0 * (2816 - 256)},
+        {MINIMAX, 336, 648500224},
         {LLAMA("34"), 336, 871932416 - 4096.0 * (5120 - 256)},
     };
     for (size_t i = 0; i < RT_COUNT(rows); i++) {
