@@ -35,7 +35,7 @@ is "every option that is offered stands in --help" "$(cat "$work/unknown")" ""
 bash_offers() {
     bash --norc -c '. ./rooftile.bash && COMP_WORDS=(rooftile "$@") COMP_CWORD=$# && _rooftile && printf "%s\n" "${COMPREPLY[@]}"' bash "$@" 2>&1 | sort | paste -sd ' '
 }
-is "bash: options" "$(bash_offers predict --gp)" "--gpu"
+is "bash: options" "$(bash_offers predict --gp)" "--gpu --gpu-price"
 is "bash: choices" "$(bash_offers predict --mode t)" "training"
 is "bash: choices behind =" "$(bash_offers predict --mode = t)" "training"
 is "bash: all choices behind =" "$(bash_offers predict --mode =)" "decode inference training"
@@ -50,7 +50,7 @@ zsh_offers() {
         PREFIX=$@[-1]; . ./_rooftile; words=(rooftile "$@"); CURRENT=$#words; _rooftile' zsh "$@" 2>&1 | sort | paste -sd ' '
 }
 if command -v zsh >/dev/null; then
-    is "zsh: options" "$(zsh_offers predict --gp)" "--gpu"
+    is "zsh: options" "$(zsh_offers predict --gp)" "--gpu --gpu-price"
     is "zsh: choices" "$(zsh_offers predict --mode t)" "training"
     is "zsh: choices behind =" "$(zsh_offers predict --mode=t)" "--mode=training"
     is "zsh: files by their ending" "$(zsh_offers calibrate -o "")" "files -g *.h5"
@@ -64,7 +64,7 @@ fi
 # As fish offers it, without what it says of each.
 fish_offers() { HOME=$work/.home XDG_CONFIG_HOME=$work/.home XDG_DATA_HOME=$work/.home fish --no-config -c "source rooftile.fish; complete -C '$1'" 2>&1 | cut -f 1 | sort | paste -sd ' '; }
 if command -v fish >/dev/null; then
-    is "fish: options" "$(fish_offers 'rooftile predict --gp')" "--gpu"
+    is "fish: options" "$(fish_offers 'rooftile predict --gp')" "--gpu --gpu-price"
     is "fish: choices" "$(fish_offers 'rooftile predict --mode t')" "training"
     is "fish: choices behind =" "$(fish_offers 'rooftile predict --mode=t')" "--mode=training"
     is "fish: files by their ending, and folders" "$(fish_offers 'rooftile train ')" "folder/ one.h5 with space.h5"
