@@ -12,7 +12,7 @@ const char *const rt_grades[RT_GRADES] = {"good", "fair", "rough"};
 /* Upper ends of e: an eighth, a fifth. */
 static const double most_ln_error[RT_GRADE_ROUGH] = {0.125, 0.2};
 
-/* Least squares over half of the corpora of runs, each of equal weight: docs/results/intervals.md. */
+/* By the least absolute error over half of the corpora of runs, each of equal weight: docs/results/intervals.md. */
 static const double STEP = 0.07, LINKS = 0.6;
 
 /* What is worth a word: a share of the time. */
