@@ -284,7 +284,7 @@ void rt_config_read_dtype(const json_t *root, const json_t *part, const char *wh
                  *dtype = json_object_get(root, "dtype");
     if (!json_is_object(quantisation))
         quantisation = json_object_get(part, "quantization_config");
-    if (!json_is_string(dtype))
+    if (dtype == NULL || json_is_null(dtype))
         dtype = json_object_get(root, "torch_dtype"); /* its name before transformers 4.56 */
     const char *name = json_string_value(dtype);
     model->dtype = UNKNOWN;
@@ -303,6 +303,10 @@ void rt_config_read_dtype(const json_t *root, const json_t *part, const char *wh
             snprintf(model->unknown_dtype, sizeof model->unknown_dtype,
                      "%s: the dtype \"%.40s\" is not known here; give another with %s, such as bf16", where,
                      name, rt_field_words("dtype").text);
+    } else if (dtype != NULL && !json_is_null(dtype) && name == NULL) {
+        snprintf(model->unknown_dtype, sizeof model->unknown_dtype,
+                 "%s: the dtype is no name of one; correct it, or give another with %s, such as bf16", where,
+                 rt_field_words("dtype").text);
     }
 }
 

@@ -226,6 +226,8 @@ static void test_unknown_dtype(void)
         const char *text, *words;
     } rows[] = {
         {GPT2("\"torch_dtype\": \"complex64\""), "the dtype \"complex64\" is not known here"},
+        {GPT2("\"torch_dtype\": 3"), "the dtype is no name of one"},
+        {GPT2("\"dtype\": [\"float16\"]"), "the dtype is no name of one"},
         {QUANTISED("\"quant_method\": \"bitsandbytes\", \"load_in_4bit\": true"),
          "of method \"bitsandbytes\""},
         {QUANTISED("\"quant_method\": \"gptq\", \"bits\": 3"),
