@@ -65,7 +65,7 @@ def run_rooftile(program, arguments):
 # ---- ours ----
 
 def vision_models(program):
-    return [row["name"] for row in run_rooftile(program, ["--list"]) if row.get("image")]
+    return [row["name"] for row in run_rooftile(program, ["--list"])["models"] if row.get("image")]
 
 
 def product_flops(kernel):

@@ -19,7 +19,8 @@ MOST = 3  # names of a kind on the page
 
 
 def rows_of(program, option):
-    return json.loads(subprocess.run([program, "graph", option, "--json"], check=True, capture_output=True).stdout)
+    report = json.loads(subprocess.run([program, "graph", option, "--json"], check=True, capture_output=True).stdout)
+    return report["types" if option == "--types" else "models"]
 
 
 def read_as(types):

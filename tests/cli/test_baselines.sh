@@ -33,7 +33,7 @@ for kind in linear:0.01 wave-scaling:5; do
         "$ROOFTILE" calibrate -p $kind.h5 data.h5 --gpu A100 -o x.h5
     refuses "$kind: families of a model that were not measured" 1 "the predictor has no network for bmm, linear, elementwise" \
         "$ROOFTILE" predict -p $kind.h5 --gpu A100 --model gpt2 --dtype fp32
-    succeeds "$kind: unless the roofline may stand in" "$ROOFTILE" predict -p $kind.h5 --gpu A100 --model gpt2 --dtype fp32 --fallback
+    succeeds "$kind: unless the roofline may stand in" "$ROOFTILE" predict -p $kind.h5 --gpu A100 --model gpt2 --dtype fp32 --fallback --explain
     holds "$kind: is told to be what forecast" "$kind" stdout
 done
 
