@@ -318,8 +318,10 @@ static int run_one_of(const struct rt_command *command, int argc, char **argv)
     if (named == NULL)
         return rt_command_unknown(command, argv[0], word);
     char *title = rt_format("%s %s", argv[0], word);
+    char *given = argv[1];
     argv[1] = title;
     int status = rt_command_run(named, argc - 1, argv + 1);
+    argv[1] = given; /* main() looks at the words again */
     free(title);
     return status;
 }
