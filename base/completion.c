@@ -27,7 +27,7 @@ struct place {
     const struct rt_command *command; /* NULL: they name none */
     const struct rt_option *waits;    /* for its value; NULL: none does */
     bool operands;                    /* after "--" */
-    uint64_t given;                   /* a bit for each row of the command */
+    bool given[RT_MOST_OPTIONS];      /* by row of the command */
     FILE *file;
 };
 
@@ -77,7 +77,7 @@ static void pass_option(struct place *place, const char *word)
     const struct rt_option *option =
         word[1] == '-' ? long_option(place->command, word) : letter_option(place->command, word);
     if (option != NULL)
-        place->given |= UINT64_C(1) << (option - place->command->options);
+        place->given[option - place->command->options] = true;
     if (takes_next_word(option, word))
         place->waits = option;
 }
@@ -170,7 +170,7 @@ static void print_commands(const struct place *place, const char *typed)
 static bool may_be_given(const struct place *place, size_t i)
 {
     const struct rt_option_value *field = &place->command->options[i].field;
-    return !(place->given >> i & 1) || field->read == rt_read_list || field->read == rt_read_items;
+    return !place->given[i] || field->read == rt_read_list || field->read == rt_read_items;
 }
 
 static void print_options(const struct place *place, const char *typed)

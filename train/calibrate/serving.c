@@ -58,8 +58,9 @@ static struct rt_table *kinds_table(const char *text)
             rt_table_row(table, field[0], field[1], field[2], field[3], anchor.own_runs,
                          exp(anchor.ln_factor));
         rt_names_add(&seen, name);
-        free(name);
     }
+    for (size_t i = 0; i < seen.count; i++)
+        free((char *)(uintptr_t)seen.name[i]);
     rt_names_release(&seen);
     free(copy);
     return table;
@@ -97,7 +98,7 @@ int rt_calibrate_to_servers(struct rt_predictor *predictor, const struct rt_name
     predictor->anchors = NULL;
     for (size_t f = 0; f < files->count && status == RT_OK; f++)
         status = add_file(predictor, files->name[f], gpu, &lines);
-    predictor->anchors = status == RT_OK ? rt_strdup(lines.text) : before;
+    predictor->anchors = status == RT_OK ? rt_text_take(&lines) : before;
     if (status == RT_OK) {
         free(before);
         rt_report_add_table(report, "anchors", "Steps of servers, beside their forecast",
