@@ -31,7 +31,7 @@ echo "3/3 Evaluating on shapes it never saw, and on the device it never saw ..."
 "$rooftile" evaluate --predictor "$out/predictor.h5" "$out/cpu.h5" \
     --report "$out/report.html" --report "$out/report.txt" --report "$out/report.json" --report "$out/report.csv" --overwrite
 echo
-judged=$(awk '/^all +held-out devices/ { print $5 }' "$out/report.txt")
+judged=$(awk '/^all +held out +yes/ { print $5 }' "$out/report.txt")
 if [ -n "${hold_out[*]-}" ] && [ "${judged:-0}" -lt 100 ]; then
     echo "Only ${judged:-0} kernels of the device held out were judged: too few to say how right the predictor is. A machine that does"
     echo "nothing else measures about 180 in the minute; \"$rooftile\" collect -o \"$out/cpu.h5\" --plan quick --budget 5m --overwrite"
