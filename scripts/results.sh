@@ -24,7 +24,7 @@ kinds            | a | leave-one-gpu-out                      | 4 min  | train -
 convolutions     | n, c | convolutions                         | 5 min  | train --family conv --no-test --hold-out-gpu; evaluate --op conv2d --by dtype,kind,phase; calibrate
 collectives      | a, c | collectives                         | 1 min  | train --no-test --hold-out-gpu --family collective; scripts/collective_table.py, collective_servers.py
 intervals        | n, a | intervals                           | 5 min  | crossval --leave-out gpu -p rooftile --calibrate-split train, test; evaluate
-grades           | n, a, c | intervals                           | 20 min | crossval --leave-out generation; evaluate --by grade; scripts/grades_table.py
+grades           | n, a, c | intervals                           | 3 min  | crossval --leave-out generation; evaluate --by grade; scripts/grades_table.py
 sessions         | n    | intervals                           | 9 min  | train --no-test --hold-out-gpu; calibrate; evaluate; evaluate --workloads
 models           | n | models                                 | 1 min  | train; train --no-test; evaluate --workloads
 published-models | n | models                                 | 10 min | train -p neusight --hold-out-gpu AMD; evaluate --workloads --compare; --graphs

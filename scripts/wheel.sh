@@ -3,6 +3,12 @@
 #
 #   scripts/wheel.sh [FOLDER]
 set -eu
+case ${1:-} in
+-*)
+    sed -n '2,4p' "$0" | sed 's/^# \{0,1\}//'
+    exit 2
+    ;;
+esac
 . "$(dirname "$0")/setup.sh"
 # shellcheck disable=SC2086  # a list of words
 setup_packages $build_packages python3

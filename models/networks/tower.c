@@ -150,11 +150,9 @@ int rt_vision_tower_read(const json_t *config, const char *type, const char *whe
     struct rt_vision_tower tower = make->traits;
     for (size_t i = 0; i < MOST_KEYS && make->keys[i].key != NULL; i++) {
         int64_t value;
-        const json_t *holder = json_object_get(config, "projector_hidden_size") != NULL &&
-                                       strcmp(make->keys[i].key, "projector_hidden_size") == 0
-                                   ? config /* of the whole */
-                                   : sizes;
-        int status = read_key(holder, make->keys[i].key, make->keys[i].fallback, where, &value);
+        const char *key = make->keys[i].key; /* the join may be said beside the tower */
+        bool beside = strncmp(key, "projector_", 10) == 0 && json_object_get(sizes, key) == NULL;
+        int status = read_key(beside ? config : sizes, key, make->keys[i].fallback, where, &value);
         if (status != RT_OK)
             return status;
         *(int64_t *)((char *)&tower + make->keys[i].offset) = value;

@@ -449,14 +449,20 @@ static int simulate_scaled(const struct rt_serve_load *load, const struct rt_ser
     return rt_serve_simulate(&own, &scaled, plain, out);
 }
 
-/* Who comes beside whom differs where steps do: what is simulated lies between both ends all the same. */
+static void enclose_one(double of, double *low, double *high)
+{
+    double fast = *low, slow = *high;
+    *low = fmin(of, fmin(fast, slow));
+    *high = fmax(of, fmax(fast, slow));
+}
+
+/* Who comes beside whom differs where steps do, so that slower steps may wait less: from the least to the
+ * most of the three. */
 static void enclose(const struct rt_serve_quantiles *of, struct rt_serve_quantiles *low,
                     struct rt_serve_quantiles *high)
 {
-    low->mean = fmin(low->mean, of->mean);
-    low->p50 = fmin(low->p50, of->p50);
-    high->mean = fmax(high->mean, of->mean);
-    high->p50 = fmax(high->p50, of->p50);
+    enclose_one(of->mean, &low->mean, &high->mean);
+    enclose_one(of->p50, &low->p50, &high->p50);
 }
 
 /* A load, and the same with all steps at either end of their interval. */

@@ -11,7 +11,7 @@
 const char *const rt_serve_routers[RT_SERVE_ROUTERS] = {"round-robin", "least-loaded"};
 
 struct simulation {
-    const struct rt_serve_load *load_of;
+    const struct rt_serve_load *load;
     const struct rt_serve_system *system;
     const struct rt_serve_options *options;
     struct rt_serve_source source;
@@ -22,7 +22,7 @@ struct simulation {
     struct rt_replica *replica; /* (replicas) the first group's come first */
     size_t replicas, first;     /* first: of that group */
     size_t turn[2];             /* round robin, of both groups */
-    uint32_t *load;             /* (replicas) requests that each has */
+    uint32_t *requests;         /* (replicas) requests that each has */
     size_t *waited;             /* (replicas) requests in its queue, when it was last looked at */
     uint32_t *touched;          /* (touched_count) replicas that something happened to at this time */
     bool *is_touched;           /* (replicas) */
@@ -58,7 +58,7 @@ static void push(struct simulation *s, size_t to, uint32_t request)
 {
     struct rt_replica *replica = &s->replica[to];
     double before = replica->end_us;
-    s->load[to]++;
+    s->requests[to]++;
     rt_replica_push(replica, request, s->now);
     note_end(s, replica, before);
     touch(s, to);
@@ -73,7 +73,7 @@ static size_t route(struct simulation *s, size_t from, size_t count, size_t *tur
     if (s->system->router == RT_ROUND_ROBIN)
         return chosen;
     for (size_t r = chosen = from; r < from + count; r++)
-        if (s->load[r] < s->load[chosen])
+        if (s->requests[r] < s->requests[chosen])
             chosen = r;
     return chosen;
 }
@@ -117,7 +117,7 @@ static void send(struct simulation *s)
 /* When the next request is sent; INFINITY: not before one is answered. */
 static double next_sending(const struct simulation *s)
 {
-    const struct rt_serve_load *load = s->load_of;
+    const struct rt_serve_load *load = s->load;
     if (s->status != RT_OK || !s->has_next)
         return INFINITY;
     if (load->arrivals == RT_CLOSED_LOOP)
@@ -155,11 +155,11 @@ static void count_answer(struct simulation *s, const struct rt_live *live)
 static void answer(struct simulation *s, uint32_t request)
 {
     const struct rt_live *live = &s->lives.live[request];
-    if (s->answered++ >= s->load_of->warm_up)
+    if (s->answered++ >= s->load->warm_up)
         count_answer(s, live);
     else
         s->began_us = s->now;
-    if (s->answered == s->load_of->warm_up)
+    if (s->answered == s->load->warm_up)
         rt_tally_release(&s->counts.itl_us);
     if (s->options->answered != NULL) {
         struct rt_serve_answer out = {live->id,      live->input,    live->output,
@@ -168,7 +168,7 @@ static void answer(struct simulation *s, uint32_t request)
     }
     rt_lives_drop(&s->lives, request);
     s->open--;
-    if (s->load_of->arrivals == RT_CLOSED_LOOP)
+    if (s->load->arrivals == RT_CLOSED_LOOP)
         rt_timers_add(&s->users, s->now + rt_serve_source_think_us(&s->source), 0);
 }
 
@@ -256,7 +256,7 @@ static void finish(struct simulation *s, struct rt_replica *replica)
     touch(s, (size_t)replica->number);
     for (uint32_t request; (request = rt_requests_pop(&left, &s->lives)) != RT_NOBODY;) {
         const struct rt_live *live = &s->lives.live[request];
-        s->load[replica->number]--;
+        s->requests[replica->number]--;
         if (live->made == live->output)
             answer(s, request);
         else
@@ -284,7 +284,7 @@ static void finish_due(struct simulation *s)
 /* INFINITY: nothing more happens. */
 static double next_event(struct simulation *s)
 {
-    bool done = s->answered >= (int64_t)rt_serve_load_requests(s->load_of) && s->load_of->lasting;
+    bool done = s->answered >= (int64_t)rt_serve_load_requests(s->load) && s->load->lasting;
     double next = fmin(rt_timers_next(&s->moves), next_end(s));
     return done ? INFINITY : fmin(next, next_sending(s));
 }
@@ -394,13 +394,13 @@ static void init(struct simulation *s)
     s->replicas = s->first + (apart ? (size_t)system->decode.replicas : 0);
     s->lives = (struct rt_lives){.empty = RT_NOBODY};
     s->replica = rt_calloc(s->replicas, sizeof *s->replica);
-    s->load = rt_calloc(s->replicas, sizeof *s->load);
+    s->requests = rt_calloc(s->replicas, sizeof *s->requests);
     s->waited = rt_calloc(s->replicas, sizeof *s->waited);
     s->touched = rt_calloc(s->replicas, sizeof *s->touched);
     s->is_touched = rt_calloc(s->replicas, sizeof *s->is_touched);
     s->now = -INFINITY;
-    rt_serve_source_open(&s->source, s->load_of);
-    for (int64_t u = 0; s->load_of->arrivals == RT_CLOSED_LOOP && u < s->load_of->concurrency; u++)
+    rt_serve_source_open(&s->source, s->load);
+    for (int64_t u = 0; s->load->arrivals == RT_CLOSED_LOOP && u < s->load->concurrency; u++)
         rt_timers_add(&s->users, rt_serve_source_begin_us(&s->source), 0);
     for (size_t r = 0; r < s->replicas; r++) {
         const struct rt_serve_group *group = r < s->first ? &system->serve : &system->decode;
@@ -414,7 +414,7 @@ static void release(struct simulation *s)
     for (size_t r = 0; r < s->replicas; r++)
         rt_replica_release(&s->replica[r]);
     free(s->replica);
-    free(s->load);
+    free(s->requests);
     free(s->waited);
     free(s->touched);
     free(s->is_touched);
@@ -453,7 +453,7 @@ int rt_serve_simulate(const struct rt_serve_load *load, const struct rt_serve_sy
                       const struct rt_serve_options *options, struct rt_serve_result *out)
 {
     static const struct rt_serve_options plain;
-    struct simulation s = {.load_of = load, .system = system, .options = options != NULL ? options : &plain};
+    struct simulation s = {.load = load, .system = system, .options = options != NULL ? options : &plain};
     int status = rt_serve_load_check(load);
     if (status == RT_OK)
         status = check_group(&system->serve);

@@ -148,7 +148,8 @@ static int take_fields(const struct lines *lines, const json_t *object, struct j
     const char *key;
     json_t *value;
     int status = RT_OK;
-    *job = (struct job){.model = lines->defaults->model, .gpu = lines->defaults->gpu, .step = lines->defaults->step};
+    *job = (struct job){
+        .model = lines->defaults->model, .gpu = lines->defaults->gpu, .step = lines->defaults->step};
     json_object_foreach((json_t *)(uintptr_t)object, key, value)
     {
         if (status == RT_OK)
@@ -168,10 +169,12 @@ static void add_numbers(const struct rt_prediction *prediction, json_t *to)
     const struct rt_forecast *f = &prediction->forecast;
     json_object_set_new(to, "model", rt_json_text(prediction->model));
     json_object_set_new(to, "gpu", rt_json_text(prediction->device.name));
-    json_object_set_new(to, "items_per_s", rt_json_number(rt_prediction_items(prediction) / (f->total_us / 1e6)));
+    json_object_set_new(to, "items_per_s",
+                        rt_json_number(rt_prediction_items(prediction) / (f->total_us / 1e6)));
     json_object_set_new(to, "fits", json_boolean(rt_forecast_fits(f)));
     for (size_t i = 0; i < rt_forecast_number_count; i++)
-        json_object_set_new(to, rt_forecast_numbers[i].key, rt_json_number(rt_forecast_number(f, &rt_forecast_numbers[i])));
+        json_object_set_new(to, rt_forecast_numbers[i].key,
+                            rt_json_number(rt_forecast_number(f, &rt_forecast_numbers[i])));
 }
 
 static int forecast(struct lines *lines, const struct job *job, json_t *to)
@@ -189,7 +192,8 @@ static int forecast(struct lines *lines, const struct job *job, json_t *to)
         struct rt_forecast_options how = rt_prediction_how(&prediction);
         how.fallback = lines->defaults->fallback;
         how.memo = lines->memo;
-        status = rt_forecast_graph(&prediction.graph, lines->predictor, &prediction.device, &how, &prediction.forecast);
+        status = rt_forecast_graph(&prediction.graph, lines->predictor, &prediction.device, &how,
+                                   &prediction.forecast);
     }
     if (status == RT_OK && !isnan(job->step.power_limit_w))
         status = rt_forecast_cap_power(&prediction.forecast, &prediction.device, lines->predictor,
@@ -208,10 +212,11 @@ static void do_job(struct lines *lines, const char *text, size_t length)
     struct job job = {.kept_count = 0};
     json_t *object = json_loadb(text, length, JSON_REJECT_DUPLICATES, &wrong);
     json_t *answer = json_pack("{s:i, s:I}", "schema", RT_REPORT_SCHEMA, "line", (json_int_t)lines->line);
-    int status = object == NULL ? rt_fail(RT_EFORMAT, "column %d: not JSON: %s", wrong.column, wrong.text)
-                 : !json_is_object(object)
-                     ? rt_fail(RT_EFORMAT, "is no object of JSON, such as {\"model\": \"gpt2\", \"gpu\": \"H100\"}")
-                     : take_fields(lines, object, &job);
+    int status =
+        object == NULL ? rt_fail(RT_EFORMAT, "column %d: not JSON: %s", wrong.column, wrong.text)
+        : !json_is_object(object)
+            ? rt_fail(RT_EFORMAT, "is no object of JSON, such as {\"model\": \"gpt2\", \"gpu\": \"H100\"}")
+            : take_fields(lines, object, &job);
     if (json_object_get(object, "id") != NULL)
         json_object_set(answer, "id", json_object_get(object, "id"));
     if (status == RT_OK)
@@ -256,15 +261,16 @@ static void read_lines(struct lines *lines, FILE *in)
 int rt_job_lines(const char *path, const struct rt_predictor *predictor,
                  const struct rt_job_line_defaults *defaults, FILE *out)
 {
-    FILE *in = strcmp(path, "-") == 0 ? stdin : fopen(path, "r");
+    FILE *in = strcmp(path, "-") == 0 ? stdin : fopen(path, "re");
     if (in == NULL)
         return rt_fail(RT_EIO, "%s: cannot be read: %s", path, strerror(errno));
-    struct lines lines = {.predictor = predictor, .defaults = defaults, .memo = rt_network_memo_new(), .out = out};
+    struct lines lines = {
+        .predictor = predictor, .defaults = defaults, .memo = rt_network_memo_new(), .out = out};
     read_lines(&lines, in);
     int status = ferror(in) ? rt_fail(RT_EIO, "%s: cannot be read: %s", path, strerror(errno))
                  : lines.wrong > 0
-                     ? rt_fail(RT_EFORMAT, "%s: %zu of %zu lines have no forecast; their \"error\" says why", path,
-                               lines.wrong, lines.line)
+                     ? rt_fail(RT_EFORMAT, "%s: %zu of %zu lines have no forecast; their \"error\" says why",
+                               path, lines.wrong, lines.line)
                  : lines.line == 0 ? rt_fail(RT_EFORMAT, "%s: holds no line; a job is a line of JSON", path)
                                    : RT_OK;
     if (in != stdin)

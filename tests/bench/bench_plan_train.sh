@@ -1,5 +1,5 @@
 #!/bin/bash
-# Llama-3.1-405B on 8192 and 16384 GPUs of two kinds, 73,680 cuts when this was written, through `rooftile plan --train`:
+# Llama-3.1-405B on 8192 and 16384 GPUs of two kinds, 93,996 cuts when this was written, through `rooftile plan --train`:
 #     tests/bench/bench_plan_train.sh [BUILD [ROUNDS]]
 # Prints for one and for two threads the least seconds by the clock and of processors over the rounds (default 3), and
 # candidates a second of both.

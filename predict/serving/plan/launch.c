@@ -5,7 +5,7 @@
  *   sglang         docs.sglang.io: server arguments, PD disaggregation
  *   tensorrt-llm   nvidia.github.io/TensorRT-LLM: trtllm-serve and its --extra_llm_api_options
  *
- * as of November 2026. */
+ * and of public scripts that launch them, looked up in November 2026; none of the commands was run here. */
 #include "base/file.h"
 #include "base/status.h"
 #include "base/text.h"
