@@ -127,7 +127,8 @@ enum rt_patch_join {
     RT_JOIN_WIDENS,   /* neighbours side by side, two products */
     RT_JOIN_ADAPTS,   /* the same, three products without biases (Llama 4) */
     RT_JOIN_PROJECTS, /* two products of each, neighbours side by side, two more (MiniMax-M3) */
-    RT_JOIN_AVERAGES, /* the mean of neighbours, one product (Gemma 4) */
+    RT_JOIN_AVERAGES, /* the mean of neighbours, one product (Gemma 3 and 4) */
+    RT_JOIN_DIRECT,   /* a norm of each; a product that makes neighbours one; `products` of it */
 };
 
 /* An encoder of images before a language model (tower.h); hidden 0: none. */
@@ -136,14 +137,21 @@ struct rt_vision_tower {
     int64_t patch, merge;      /* sides: of a patch in pixels, of what becomes one token in patches */
     int64_t frames;            /* that an image is taken as */
     int64_t tile;              /* side of the images that it takes; larger ones are cut. 0: it takes any */
+    bool scales;               /* to that side, whatever an image has, without cutting it */
+    int64_t tokens;            /* that an image becomes, where `merge` follows from it */
+    int64_t window, full_layers; /* side in patches that attention stays within, but for some layers; 0: none */
+    int64_t unread_layers;       /* the last ones, whose weights are there and whose output no one reads */
     int64_t positions, tables; /* rows of a table of positions, and how many there are; 0: one */
     int64_t prefix_tokens;     /* learned, before the patches */
     int64_t deep;              /* layers whose output is joined, too, by products of their own */
     int64_t inner, out;        /* RT_JOIN_ADAPTS: what its products put out */
     enum rt_patch_join joins;
     bool rms, gated, biased, patch_biased;
+    bool unturned;                      /* no rotary positions */
     bool branches_normed, heads_normed; /* norms of what branches put out, of heads */
-    bool ends_normed, last_normed;      /* norms before the first layer and behind the last; behind alone */
+    bool first_normed, last_normed, unread_norm; /* norms before the first layer, behind the last; unread */
+    bool join_normed, join_biased, join_merges;  /* its norm has weights; its products biases; see above */
+    int64_t products;
 };
 
 struct rt_model {

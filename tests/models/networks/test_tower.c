@@ -26,6 +26,20 @@
            "\"hidden_size\": 1408, \"image_size\": 336, \"num_hidden_layers\": " layers)
 
 #define MINIMAX CONFIG("minimax_m3_vl", "minimax_m3", "\"hidden_size\": 1280")
+#define SIGLIP(whole, text, type, image, merge)                                                              \
+    "{\"model_type\": \"" whole "\", " merge                                                                 \
+    ", " TEXT(text) ", \"vision_config\": {\"hidden_size\": 1152, "                                          \
+                    "\"num_attention_heads\": 16, \"intermediate_size\": 4304, \"num_hidden_layers\": 27, "  \
+                    "\"patch_size\": 14, "                                                                   \
+                    "\"model_type\": \"" type "\", \"image_size\": " image "}}"
+#define CLIP(layer)                                                                                          \
+    "{\"model_type\": \"llava\", \"vision_feature_layer\": " layer                                           \
+    ", " TEXT("llama") ", \"vision_config\": {"                                                              \
+                       "\"hidden_size\": 1024, \"num_attention_heads\": 16, \"intermediate_size\": 4096, "   \
+                       "\"num_hidden_layers\": 24, \"patch_size\": 14, \"image_size\": 336}}"
+#define QWEN25(depth, full)                                                                                  \
+    CONFIG("qwen2_5_vl", "qwen2_5_vl_text",                                                                  \
+           "\"hidden_size\": 1280, \"depth\": " depth ", \"fullatt_block_indexes\": " full)
 
 static struct rt_step request(int64_t image, int64_t images)
 {
@@ -83,6 +97,15 @@ static void test_parameters(void)
         {GEMMA("27"), 192, 572792112 - 1152.0 * (2816 - 256)},
         {MINIMAX, 336, 648500224},
         {LLAMA("34"), 336, 871932416 - 4096.0 * (5120 - 256)},
+        {SIGLIP("gemma3", "gemma3_text", "siglip_vision_model", "896", "\"mm_tokens_per_image\": 256"), 896,
+         417162096},
+        {SIGLIP("paligemma", "gemma", "siglip_vision_model", "224", "\"projection_dim\": 256"), 224,
+         412737520},
+        {SIGLIP("idefics3", "llama", "idefics3_vision", "364", "\"scale_factor\": 2"), 364, 414105840},
+        {CLIP("-2"), 336, 303835648},
+        {CONFIG("mistral3", "mistral", "\"patch_size\": 14"), 560, 407828480},
+        {CONFIG("qwen2_vl", "qwen2_vl_text", "\"depth\": 32"), 448, 658716416},
+        {QWEN25("32", "[7, 15, 23, 31]"), 448, 659507456},
     };
     for (size_t i = 0; i < RT_COUNT(rows); i++) {
         double with, without, flops;
@@ -94,8 +117,9 @@ static void test_parameters(void)
     }
 }
 
-/* Attention's own count has its softmax, which that of torch has not: 0.1%. The last products of Llama and
- * Gemma are no part of its class. */
+/* vLLM runs no layer behind the one that LLaVA reads, where transformers runs all of CLIP's: its 24th has
+ * 15884357632. Attention's own count has its softmax, which that of torch has not: 0.1%. The last products of
+ * Llama and Gemma are no part of its class. */
 static void test_flops(void)
 {
     static const struct {
@@ -106,6 +130,13 @@ static void test_flops(void)
         {QWEN("4", "[0, 1, 2]", "qwen3_vl_text"), 192, 24885854208.0, 0},
         {LLAMA("3"), 336, 100414013952.0, 2.0 * 4096 * 256 * 144},
         {GEMMA("3"), 192, 17984913408.0, 2.0 * 1152 * 256 * 16},
+        {SIGLIP("gemma3", "gemma3_text", "siglip_vision_model", "896", "\"mm_tokens_per_image\": 256"), 896,
+         5460543406080.0, 0},
+        {SIGLIP("paligemma", "gemma", "siglip_vision_model", "224", "\"projection_dim\": 256"), 224,
+         219119616000.0, 0},
+        {CLIP("-2"), 336, 382295703552.0 - 15884357632.0, 0},
+        {CONFIG("mistral3", "mistral", "\"patch_size\": 14"), 560, 1545692774400.0, 0},
+        {QWEN25("3", "[1]"), 224, 35035545600.0, 0},
     };
     for (size_t i = 0; i < RT_COUNT(rows); i++) {
         double parameters, one, three;
@@ -126,6 +157,21 @@ static void test_tokens(void)
     CU_ASSERT_EQUAL(rt_vision_tower_tokens(&llama.model.vision_tower, 336), 144);
     CU_ASSERT_EQUAL(rt_vision_tower_tokens(&llama.model.vision_tower, 672), 720);
     CU_ASSERT_EQUAL(rt_vision_tower_tokens(&gemma.model.vision_tower, 768), 256);
+    static const struct {
+        const char *text;
+        int64_t image, tokens;
+    } rows[] = {
+        /* scaled to 896; cut into 4 x 4 tiles and the whole; to 336; 40 x 40 patches by 2 x 2 */
+        {SIGLIP("gemma3", "gemma3_text", "siglip_vision_model", "896", "\"mm_tokens_per_image\": 256"), 1000,
+         256},
+        {SIGLIP("idefics3", "llama", "idefics3_vision", "364", "\"scale_factor\": 2"), 1456, 17 * 169},
+        {CLIP("-2"), 500, 576},
+        {CONFIG("mistral3", "mistral", "\"patch_size\": 14"), 560, 400},
+    };
+    for (size_t i = 0; i < RT_COUNT(rows); i++) {
+        struct rt_model_source source = read_source(rows[i].text);
+        CU_ASSERT_EQUAL(rt_vision_tower_tokens(&source.model.vision_tower, rows[i].image), rows[i].tokens);
+    }
     struct rt_step step = request(448, 2);
     struct rt_settled_step settled;
     RT_ASSERT_OK(rt_step_settle(&step, &qwen, NULL, &settled));
@@ -159,6 +205,10 @@ static void test_refusals(void)
                                                                       "\"num_attention_heads\": 7")),
                                   &bad),
                     RT_EFORMAT, "7 heads do not divide the hidden size 768 of \"vision_config\"");
+    RT_ASSERT_FAILS(rt_model_load(rt_test_write("config.json", CLIP("[3, 5]")), &bad), RT_EFORMAT,
+                    "\"vision_feature_layer\" must be one layer of the tower's 24");
+    RT_ASSERT_FAILS(rt_model_load(rt_test_write("config.json", QWEN25("3", "[0, 1, 2, 3]")), &bad),
+                    RT_EFORMAT, "\"fullatt_block_indexes\" of \"vision_config\" names 4 layers of 3");
 }
 
 RT_TESTS(RT_TEST(test_parameters), RT_TEST(test_flops), RT_TEST(test_tokens), RT_TEST(test_refusals))
