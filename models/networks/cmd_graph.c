@@ -220,6 +220,9 @@ static void add_types(struct rt_report *report, const char *key, const char *tit
 
 static int print_types(const struct arguments *arguments)
 {
+    int status = rt_architectures_check();
+    if (status != RT_OK)
+        return status;
     struct rt_report *report = rt_report_new();
     add_types(report, "types", "");
     return rt_report_end_with(report, arguments->json, &arguments->reports);

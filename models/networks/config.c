@@ -104,6 +104,9 @@ static const struct rt_architecture *nearest_by_keys(const json_t *root)
 
 static int refuse_type(const char *type, const json_t *root, const char *where)
 {
+    int status = rt_architectures_check();
+    if (status != RT_OK)
+        return status;
     const struct rt_architecture *near = nearest_by_name(type);
     const char *by = near != NULL ? "name" : "its keys";
     if (near == NULL)
@@ -332,11 +335,14 @@ static int find_asked(const char *type, const char *path, const struct rt_archit
         return rt_architecture_load(type, out);
     if ((*out = row_of(type)) != NULL)
         return RT_OK;
+    int status = rt_architectures_check();
+    if (status != RT_OK)
+        return status;
     struct rt_text known = {0};
     const struct rt_architecture *row;
     for (size_t i = 0; (row = rt_architecture_at(i)) != NULL; i++)
         rt_text_item(&known, ", ", "%s", row->model_type);
-    int status =
+    status =
         rt_fail(RT_EUSAGE,
                 "{as} %.60s: no architecture for %s; give the file of one, which ends in .json, or one of "
                 "%s",

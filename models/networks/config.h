@@ -27,6 +27,9 @@ int rt_config_read_file(const char *path, json_t **out);
  * free(). */
 char *rt_config_path(const char *path);
 
+/* A value as the file has it, Python's NaN and Infinity, too; NULL: unreadable. Free with free(). */
+char *rt_config_value_text(const json_t *value);
+
 /* config_value.c. What a key that the config lacks stands for. */
 void rt_config_set_fallback(struct rt_model *model, const struct rt_config_key *key);
 /* The first of a key's spellings that the config has, and its value; else the first of all, and NULL. */

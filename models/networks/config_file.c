@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/status.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,12 +16,23 @@
 
 static const char config_name[] = "config.json", quantisation_name[] = "hf_quant_config.json";
 
-/* As many letters each, so that errors keep their line and column. */
+/* What stands in their place is as long, so that errors keep their line and column: a number that no config
+ * has, and a text of one DEL. */
 static const struct {
-    const char *word, *number;
-} words[] = {{"Infinity", "1.0e+308"}, {"NaN", "0.0"}};
+    const char *word, *json;
+} words[] = {{"Infinity", "1.0e+308"}, {"NaN", "\"\x7f\""}};
 
-/* Bare words outside texts become numbers, in place. */
+char *rt_config_value_text(const json_t *value)
+{
+    double number = json_number_value(value);
+    if (json_is_string(value) && strcmp(json_string_value(value), "\x7f") == 0)
+        return rt_strdup("NaN");
+    if (json_is_real(value) && fabs(number) >= 1e308)
+        return rt_strdup(number > 0 ? "Infinity" : "-Infinity");
+    return json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
+}
+
+/* Bare words outside texts are replaced, in place. */
 static void replace_words(char *text)
 {
     bool quoted = false;
@@ -31,7 +43,7 @@ static void replace_words(char *text)
             quoted = !quoted;
         for (size_t i = 0; i < RT_COUNT(words) && !quoted; i++)
             if (strncmp(at, words[i].word, strlen(words[i].word)) == 0)
-                memcpy(at, words[i].number, strlen(words[i].number));
+                memcpy(at, words[i].json, strlen(words[i].json));
     }
 }
 

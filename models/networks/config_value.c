@@ -57,7 +57,7 @@ static int read_size(struct rt_model *model, const struct rt_config_key *key, co
 {
     bool none = key->kind == RT_KEY_COUNT0 || key->kind == RT_KEY_PERIOD;
     int64_t least = key->kind == RT_KEY_OPTIONAL ? -1 : !none;
-    char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
+    char *text = rt_config_value_text(value);
     int status = RT_OK;
     if (!json_is_integer(value) || json_integer_value(value) < least ||
         json_integer_value(value) > RT_CONFIG_MOST_SIZE)

@@ -319,7 +319,7 @@ static int read_words(struct reader *reader, const char *name, const json_t *wor
     struct rt_word *made = keep(reader, rt_calloc(json_object_size(words) + 1, sizeof *made));
     json_object_foreach((json_t *)words, text, value)
     {
-        int64_t number = json_is_string(value) ? rt_layer_does_find(json_string_value(value))
+        int64_t number = json_is_string(value)    ? rt_layer_does_find(json_string_value(value))
                          : json_is_integer(value) ? json_integer_value(value)
                                                   : -1;
         if (number < 0 || number > UINT16_MAX) {
@@ -403,7 +403,8 @@ static int read_key(struct reader *reader, const char *name, const json_t *spec)
     json_object_foreach(
         (json_t *)spec, looked,
         item) if (rt_word_find("is|default|kind|true|words", looked) <
-                  0) return rt_fail(RT_EFORMAT, "%s: \"%s\" has \"%.40s\"; a key has is|default|kind|true|words",
+                  0) return rt_fail(RT_EFORMAT,
+                                    "%s: \"%s\" has \"%.40s\"; a key has is|default|kind|true|words",
                                     reader->where, name, looked);
     if (json_is_object(is)) {
         json_object_foreach(is, looked, item) if (status == RT_OK) status =
@@ -730,15 +731,27 @@ int rt_architecture_load(const char *path, const struct rt_architecture **out)
 
 /* --- those that are compiled in --- */
 
+static int read_built_in(size_t i, const struct rt_architecture **out)
+{
+    char *where = rt_format("built-in architecture %s", rt_architecture_names[i]);
+    int status = read_architecture(rt_architecture_json[i], where, out);
+    free(where);
+    return status;
+}
+
 const struct rt_architecture *rt_architecture_at(size_t i)
 {
-    const struct rt_architecture *row = NULL;
-    if (rt_architecture_json[i] == NULL)
-        return NULL;
-    char *where = rt_format("built-in architecture %s", rt_architecture_names[i]);
-    read_architecture(rt_architecture_json[i], where, &row);
-    free(where);
-    return row;
+    const struct rt_architecture *row;
+    return rt_architecture_json[i] != NULL && read_built_in(i, &row) == RT_OK ? row : NULL;
+}
+
+int rt_architectures_check(void)
+{
+    const struct rt_architecture *row;
+    int status = RT_OK;
+    for (size_t i = 0; rt_architecture_json[i] != NULL && status == RT_OK; i++)
+        status = read_built_in(i, &row);
+    return status;
 }
 
 /* The one that has a name in a list of names. Only files with this list and name are read. */

@@ -29,7 +29,11 @@ static void test_python_words(void)
         RT_EFORMAT, "config.json:2:17: not JSON");
     RT_ASSERT_FAILS(
         rt_model_load(rt_test_write("config.json", "{\"model_type\": \"gpt2\", \"n_layer\": NaN}"), &bad),
-        RT_EFORMAT, "\"n_layer\" is 0.0; it must be a whole number");
+        RT_EFORMAT, "\"n_layer\" is NaN; it must be a whole number");
+    RT_ASSERT_FAILS(
+        rt_model_load(rt_test_write("config.json", "{\"model_type\": \"gpt2\", \"n_layer\": -Infinity}"),
+                      &bad),
+        RT_EFORMAT, "\"n_layer\" is -Infinity; it must be a whole number");
 }
 
 #define CONFIG   "{\"model_type\": \"llama\", \"torch_dtype\": \"bfloat16\"}"

@@ -13,6 +13,7 @@ static bool has_key(const struct rt_architecture *row, size_t offset)
 static void test_rows_are_whole(void)
 {
     const struct rt_architecture *row;
+    RT_ASSERT_OK(rt_architectures_check());
     for (size_t i = 0; (row = rt_architecture_at(i)) != NULL; i++) {
         CU_ASSERT_PTR_NOT_NULL(row->what);
         CU_ASSERT_PTR_NOT_NULL(row->build);
