@@ -6,6 +6,10 @@ cat >small.json <<'EOF'
 {"model_type": "llama", "hidden_size": 2048, "num_hidden_layers": 16, "num_attention_heads": 16, "num_key_value_heads": 8,
  "intermediate_size": 8192, "vocab_size": 32000, "max_position_embeddings": 4096, "torch_dtype": "bfloat16"}
 EOF
+cat >seeing.json <<'EOF'
+{"model_type": "qwen2_5_vl", "hidden_size": 2048, "num_hidden_layers": 16, "num_attention_heads": 16, "num_key_value_heads": 8,
+ "intermediate_size": 8192, "vocab_size": 32000, "torch_dtype": "bfloat16", "vision_config": {"hidden_size": 1280, "depth": 32}}
+EOF
 plan() { "$ROOFTILE" plan --model small.json --gpu L4 --gpus 2 --isl 512 --osl 64 --users 1,4,16,64 -q "$@"; }
 
 # --- a plan of two kinds of GPU ---
@@ -131,7 +135,12 @@ llama-3.1-8b --gpu H100 --gpus 2 --tpot 10
 llama-3.1-8b --gpu A100 --gpus 4 --tpot 20 --no-disaggregation --server sglang
 qwen3-30b-a3b --gpu H200 --gpus 4 --tpot 15 --no-disaggregation --server tensorrt-llm
 llama-3.1-70b --gpu H100 --gpus 8 --ttft 300 --tpot 30
+seeing.json --gpu H100 --gpus 2 --tpot 20 --image 448 --images 3
 END
+refuses "images without a tower" 2 "small.json has no tower of images that is known" plan --image 448
+"$ROOFTILE" plan -q --model seeing.json --gpu H100 --isl 64 --osl 64 --images 2 >stdout 2>stderr
+is "images of no side" $? 2
+holds "images of no side, why" "give their side with --image" stderr
 succeeds "a launch file" plan --tpot 60 --compose compose.yaml
 holds "of a service a server" "device_ids" compose.yaml
 refuses "it is kept" 2 "compose.yaml" plan --tpot 60 --compose compose.yaml

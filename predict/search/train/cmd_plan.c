@@ -68,6 +68,11 @@ static const struct rt_option options[] = {
      "Tokens of a prompt; must be given"},
     {"osl", 0, "N", RT_INTEGER(struct arguments, serving.osl, 2, MOST_TOKENS),
      "Tokens of an answer; must be given"},
+    {"image", 0, "N", RT_INTEGER(struct arguments, serving.image, 1, RT_MOST_PIXELS),
+     "Side in pixels of the images of a prompt, beside its --isl tokens of text (models with a tower of "
+     "images)"},
+    {"images", 0, "N", RT_INTEGER(struct arguments, serving.images, 1, RT_MOST_PROMPT_IMAGES),
+     "Images of a prompt (default: 1 with --image)"},
     {"ttft", 0, "MS", RT_NUMBER(struct arguments, serving.ttft_ms, 1e-3, 1e9),
      "The first token is to come within so many ms (default: any time)"},
     {"tpot", 0, "MS", RT_NUMBER(struct arguments, serving.tpot_ms, 1e-3, 1e9),
@@ -204,7 +209,7 @@ static int check_half(const struct rt_command_line *line)
     static const char *const serving[] = {
         "isl",   "osl",      "ttft",   "tpot",         "percentile", "rate", "quantisation",
         "users", "kv-cache", "server", "transfer-gbs", "requests",   "seed", "no-disaggregation",
-        "risk",  "compose",  NULL};
+        "risk",  "compose",  "image",  "images",       NULL};
     static const char *const training[] = {"batch",
                                            "seq",
                                            "tokens",

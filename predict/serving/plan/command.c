@@ -6,6 +6,7 @@
 #include "base/status.h"
 #include "base/target.h"
 #include "models/networks/architectures/architecture.h"
+#include "models/networks/tower.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -159,20 +160,38 @@ static int check_traffic(const struct rt_serving_arguments *arguments)
     return RT_OK;
 }
 
-static int check_model(const struct rt_plan_arguments *shared, const struct rt_serving_arguments *arguments,
-                       const struct rt_model_source *source)
+/* Images of a prompt, one where their side alone is given; their tokens are the prompt's. */
+static int set_images(const struct rt_serving_arguments *arguments, const struct rt_model_source *source,
+                      struct rt_serving_request *request)
 {
+    const struct rt_model *model = &source->model;
+    if (arguments->image == 0 && arguments->images == 0)
+        return RT_OK;
+    if (!rt_model_sees(model))
+        return rt_fail(RT_EUSAGE, "--image: %s has no tower of images that is known", source->spec);
+    if (arguments->image == 0)
+        return rt_fail(RT_EUSAGE, "--images %" PRId64 ": give their side with --image", arguments->images);
+    request->image = arguments->image;
+    request->images = arguments->images > 0 ? arguments->images : 1;
+    request->image_tokens = request->images * rt_vision_tower_tokens(&model->vision_tower, request->image);
+    request->isl += request->image_tokens;
+    return rt_vision_tower_check(model, request->image);
+}
+
+static int check_model(const struct rt_plan_arguments *shared, const struct rt_serving_request *request)
+{
+    const struct rt_model_source *source = request->source;
     const struct rt_model *model = &source->model;
     if (rt_model_source_traced(source) || !rt_model_reads_text(model) || !model->architecture->served)
         return rt_fail(RT_EUSAGE,
                        "--model %s: LLM servers do not run it; name a language model that decodes, by its "
                        "config.json or of the zoo",
                        shared->model);
-    if (model->positions > 0 && arguments->isl + arguments->osl > model->positions)
+    if (model->positions > 0 && request->isl + request->osl > model->positions)
         return rt_fail(RT_EUSAGE,
                        "--isl %" PRId64 " and --osl %" PRId64 " are %" PRId64
                        " tokens together, and %s has positions for %" PRId64 "; take fewer",
-                       arguments->isl, arguments->osl, arguments->isl + arguments->osl, shared->model,
+                       request->isl, request->osl, request->isl + request->osl, shared->model,
                        model->positions);
     return RT_OK;
 }
@@ -209,7 +228,9 @@ static int set_request(const struct rt_plan_arguments *shared, const struct rt_s
     request->level_count = copy_numbers(&arguments->users, request->level);
     int status = check_traffic(arguments);
     if (status == RT_OK)
-        status = check_model(shared, arguments, source);
+        status = set_images(arguments, source, request);
+    if (status == RT_OK)
+        status = check_model(shared, request);
     if (status == RT_OK)
         status = rt_priced_gpus_find(&shared->gpus, &shared->prices, request->gpu, &request->gpu_count);
     return status == RT_OK ? set_quants(arguments, request) : status;

@@ -22,7 +22,7 @@ struct rt_serving_arguments {
     const struct rt_server *server;
     struct rt_names quants, caches;
     struct rt_numbers users;
-    int64_t isl, osl, requests, seed;
+    int64_t isl, osl, image, images, requests, seed;
     double ttft_ms, tpot_ms, rate, move_gbs, risk;
     int percentile; /* place in rt_serving_percentiles */
     bool together;

@@ -38,6 +38,8 @@ static int settle(const struct rt_serving_request *request, const struct rt_devi
     step.parallel = *cut;
     int status = rt_step_settle(&step, request->source, device, &settled);
     *out = settled.graph;
+    out->prompt_images = request->images; /* a prompt's tower, which steps that decode do not run */
+    out->prompt_image_side = request->image;
     rt_settled_step_release(&settled);
     return status;
 }
@@ -116,7 +118,8 @@ static double prompt_us(const struct rt_serving_request *request, const struct r
     double us = 0;
     for (int64_t cached = 0; cached < request->isl; cached += budget) {
         int64_t left = request->isl - cached;
-        const struct rt_serve_chunk chunk = {.tokens = left < budget ? left : budget, .cached = cached};
+        const struct rt_serve_chunk chunk = {
+            .tokens = left < budget ? left : budget, .cached = cached, .first = cached == 0};
         const struct rt_serve_batch batch = {.chunks = &chunk, .chunk_count = 1};
         us += rt_step_cost_us(engine->deployment.cost, &batch);
     }

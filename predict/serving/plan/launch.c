@@ -183,7 +183,10 @@ char *rt_serving_simulate_words(const struct rt_serving_plan *plan, size_t candi
     if (c->prefills > 0)
         rt_text_add(&text, " --prefill-replicas %d --prefill-tp %" PRId64 " --transfer-overlap", c->prefills,
                     plan->engine[c->prefill].cut.tensor);
-    rt_text_add(&text, " --isl %" PRId64 " --osl %" PRId64, request->isl, request->osl);
+    rt_text_add(&text, " --isl %" PRId64 " --osl %" PRId64, request->isl - request->image_tokens,
+                request->osl);
+    if (request->images > 0)
+        rt_text_add(&text, " --image %" PRId64 " --images %" PRId64, request->image, request->images);
     if (c->users > 0)
         rt_text_add(&text, " -c %" PRId64, rt_serving_users(plan, candidate));
     else

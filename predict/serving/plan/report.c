@@ -246,6 +246,11 @@ static void add_head(struct rt_report *report, const struct rt_serving_plan *pla
     rt_report_add_json(report, "isl", json_integer(request->isl));
     rt_report_add_json(report, "osl", json_integer(request->osl));
     rt_report_add_json(report, "backend", rt_json_text(request->server->name));
+    if (request->images > 0)
+        rt_report_add_fact(report, "images", json_integer(request->images), "images",
+                           "%" PRId64 " of %" PRId64 " x %" PRId64 " pixels a prompt, %" PRId64
+                           " of its tokens",
+                           request->images, request->image, request->image, request->image_tokens);
     add_target(report, request);
     rt_report_add_fact(report, "candidates", json_integer((json_int_t)plan->candidate_count), "candidates",
                        "%zu, of which %zu were simulated", plan->candidate_count, plan->found_count);

@@ -224,8 +224,9 @@ static uint64_t key_of(const struct rt_serving_plan *plan)
     const struct rt_serving_request *r = plan->request;
     const double reals[] = {r->ttft_us,  r->tpot_us,  r->rate, r->confidence,
                             r->link_gbs, r->move_gbs, r->risk};
-    const int64_t whole[] = {r->isl,           r->osl,        r->percentile,     r->requests,
-                             (int64_t)r->seed, r->exhaustive, (int64_t)r->fabric};
+    const int64_t whole[] = {r->isl,           r->osl,        r->percentile,      r->requests,
+                             (int64_t)r->seed, r->exhaustive, (int64_t)r->fabric, r->images,
+                             r->image};
     uint64_t hash = rt_hash(rt_hash(RT_HASH_START, reals, sizeof reals), whole, sizeof whole);
     hash = rt_hash(hash, r->server->name, strlen(r->server->name));
     for (size_t c = 0; c < plan->candidate_count; c++)
