@@ -415,10 +415,21 @@ static uint32_t norm_of(struct rt_graph *graph, const char *name, enum rt_op_id 
     return node;
 }
 
+/* PyTorch's own are mean and deviation of every row, then scale and shift of all (group_norm_kernel.cu). */
 uint32_t rt_build_groupnorm(struct rt_graph *graph, const char *name, uint32_t x, int64_t rows, int64_t cols,
                             int64_t channels)
 {
-    return norm_of(graph, name, RT_OP_LAYERNORM, x, rows, cols, 2, channels);
+    uint32_t node = norm_of(graph, name, RT_OP_LAYERNORM, x, rows, cols, 2, channels);
+    const struct rt_runtime *runtime = &rt_runtimes[graph->options.runtime];
+    if (runtime->hosted && !runtime->fused_norms && !rt_graph_trains(graph)) {
+        struct rt_graph_kernel *norm = &graph->kernels[graph->nodes[node].kernel];
+        norm->call.op = RT_OP_REDUCE;
+        norm->moments = true;
+        norm->bytes /= 2;
+        norm->flops -= 2 * (double)rows * (double)cols;
+        rt_graph_add_kernel(graph, RT_FORWARD, RT_OP_BATCHNORM_INFERENCE, (const int64_t[]){1, rows, 1, cols});
+    }
+    return node;
 }
 
 uint32_t rt_build_fused_rmsnorm(struct rt_graph *graph, const char *name, uint32_t x, int64_t rows,

@@ -182,9 +182,8 @@ static void read_again(struct rt_graph_kernel *kernel, double operands)
 
 /* PyTorch's own make mean and inverse deviation of every channel first: copied and computed of the running
  * ones, or of the batch (aten/native/cuda/Normalization.cu: batch_norm_cuda_out). */
-static void norm_forward(struct rt_graph *graph, struct rt_image x, bool one)
+static void norm_forward(struct rt_graph *graph, struct rt_image x, bool one, bool trains)
 {
-    bool trains = rt_graph_trains(graph);
     if (trains && !graph->options.fusion) /* a counter of the batches, on the device (num_batches_tracked) */
         rt_node_add_kernel(graph, RT_FORWARD, RT_OP_ADD_SCALAR, 1, 1)->bytes = 2 * INDEX_BYTES;
     if (!one) {
@@ -211,7 +210,8 @@ static void norm_backward(struct rt_graph *graph, struct rt_image x, bool one)
     add_kernel(graph, RT_BACKWARD, RT_OP_MUL, x);
 }
 
-struct rt_image rt_image_batchnorm(struct rt_graph *graph, const char *name, struct rt_image x)
+struct rt_image rt_image_batchnorm_of(struct rt_graph *graph, const char *name, struct rt_image x,
+                                      bool statistics)
 {
     struct rt_image y = x;
     y.node = add_node(graph, name, x, RT_NO_INPUT, y);
@@ -220,7 +220,7 @@ struct rt_image rt_image_batchnorm(struct rt_graph *graph, const char *name, str
     node->fusable = true;
     node->parameters = 2.0 * (double)x.channels;
     node->gradient = true;
-    norm_forward(graph, x, one);
+    norm_forward(graph, x, one, statistics);
     if (rt_node_begin_backward(graph, y.node)) {
         rt_node_save(graph, x.node);
         norm_backward(graph, x, one);
@@ -228,6 +228,11 @@ struct rt_image rt_image_batchnorm(struct rt_graph *graph, const char *name, str
         rt_node_accumulate(graph, x.channels);
     }
     return y;
+}
+
+struct rt_image rt_image_batchnorm(struct rt_graph *graph, const char *name, struct rt_image x)
+{
+    return rt_image_batchnorm_of(graph, name, x, rt_graph_trains(graph));
 }
 
 /* --- activations --- */
@@ -260,6 +265,16 @@ struct rt_image rt_image_activation(struct rt_graph *graph, const char *name, en
 
 /* --- pools --- */
 
+/* A thread an output finds its window and loads it element by element (aten/native/cuda/DilatedMaxPool2d.cu,
+ * AveragePool2d.cu): so many cycles of a multiprocessor an output, and an element. KernelBench's maximum over 16 and
+ * over 8 elements on the H100 gives both (v0.1, problems 42 and 41: 14.1 and 14.0 ms); its other pools and GPUs judge
+ * them (docs/log/vision.md). */
+double rt_pool_cycles(double outputs, double window)
+{
+    const double output = 1.69, element = 0.224;
+    return outputs * (output + element * window);
+}
+
 static struct rt_image pool_output(struct rt_image x, struct rt_window pool)
 {
     x.height = windows_of(x.height, pool.padding, pool.kernel, pool.stride, pool.ceil);
@@ -270,9 +285,14 @@ static struct rt_image pool_output(struct rt_image x, struct rt_window pool)
 static struct rt_graph_kernel *pool_kernel(struct rt_graph *graph, enum rt_phase phase, enum rt_op_id op,
                                            struct rt_image x, struct rt_window pool)
 {
-    return rt_graph_add_kernel(graph, phase, op,
-                               (const int64_t[]){x.batch, x.channels, x.height, x.width, pool.kernel,
-                                                 pool.stride, pool.padding, pool.ceil ? 1 : -1});
+    struct rt_graph_kernel *kernel =
+        rt_graph_add_kernel(graph, phase, op,
+                            (const int64_t[]){x.batch, x.channels, x.height, x.width, pool.kernel, pool.stride,
+                                              pool.padding, pool.ceil ? 1 : -1});
+    if (phase == RT_FORWARD && !graph->options.channels_last)
+        kernel->own_cycles = rt_pool_cycles((double)rt_image_elements(pool_output(x, pool)),
+                                            (double)(pool.kernel * pool.kernel));
+    return kernel;
 }
 
 /* The forward kernel writes indices in any case; the gradient is zeroed, then the places of maxima are

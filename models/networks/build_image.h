@@ -39,8 +39,14 @@ struct rt_conv {
 struct rt_image rt_image_conv(struct rt_graph *graph, const char *name, struct rt_image x,
                               const struct rt_conv *conv);
 
+/* Of the kernel of a pool: struct rt_graph_kernel, own_cycles. */
+double rt_pool_cycles(double outputs, double window);
+
 /* nn.BatchNorm2d with weight, bias and running statistics, which are no parameters. */
 struct rt_image rt_image_batchnorm(struct rt_graph *graph, const char *name, struct rt_image x);
+/* By the statistics of the batch, which training takes, or by running ones. */
+struct rt_image rt_image_batchnorm_of(struct rt_graph *graph, const char *name, struct rt_image x,
+                                      bool statistics);
 
 /* relu, relu6, hardswish, hardsigmoid, sigmoid, silu, gelu, tanh. RT_OP_COUNT: none, returns x. `in_place`:
  * PyTorch writes over x; an op that needs x again then copies it first, when training. */

@@ -533,22 +533,30 @@ static bool lower_deformable_conv(struct rt_onnx_lowering *l)
 
 /* --- of pools --- */
 
-/* Windows that are no squares move their bytes. An average of 1 x 1 is how exporters write an adaptive pool
+/* Of any window and number of dims. A maximum's place is written beside it, 8 bytes. */
+static bool lower_any_pool(struct rt_onnx_lowering *l, double window)
+{
+    double outputs = (double)rt_onnx_count(rt_onnx_lower_out_shape(l));
+    bool places = rt_onnx_lower_op(l) == RT_OP_MAX_POOL2D && !l->graph->options.fusion;
+    rt_onnx_lower_move(l, RT_OP_REDUCE, rt_onnx_lower_traffic(l) + (places ? 8 * outputs : 0));
+    l->graph->kernels[l->graph->nodes[l->result].kernel].own_cycles = rt_pool_cycles(outputs, window);
+    return true;
+}
+
+/* An average of 1 x 1 is how exporters write an adaptive pool
  * of images that have its size already. */
 static bool lower_pool(struct rt_onnx_lowering *l)
 {
     int64_t kernel[RT_ONNX_RANK];
     struct sliding w;
-    if (rt_onnx_ints(&l->at, "kernel_shape", kernel) != rt_onnx_lower_shape(l, 0)->rank - 2 ||
-        !take_windows(l, kernel, 2, &w))
+    int axes = rt_onnx_ints(&l->at, "kernel_shape", kernel);
+    if (axes != rt_onnx_lower_shape(l, 0)->rank - 2 || !take_windows(l, kernel, 3, &w))
         return false;
     struct rt_image x = rt_onnx_lower_image_of(l, 0);
-    bool square = w.kernel[0] == w.kernel[1] && w.stride[0] == w.stride[1] &&
+    bool square = axes < 3 && w.kernel[0] == w.kernel[1] && w.stride[0] == w.stride[1] &&
                   w.dilation[0] * w.dilation[1] == 1 && w.before[0] + w.after[0] == w.before[1] + w.after[1];
-    if (!square) {
-        rt_onnx_lower_move(l, RT_OP_REDUCE, rt_onnx_lower_traffic(l));
-        return true;
-    }
+    if (!square)
+        return lower_any_pool(l, (double)(w.depth * w.kernel[0] * w.kernel[1]));
     x = even_padding(l, x, &w);
     if (rt_onnx_lower_op(l) == RT_OP_AVG_POOL2D && w.kernel[0] * w.stride[0] == 1 && w.before[0] == 0) {
         l->result = rt_image_adaptive_avg_pool(l->graph, l->name, x, x.height, x.width).node;

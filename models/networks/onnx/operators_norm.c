@@ -139,7 +139,8 @@ static bool lower_batch_norm(struct rt_onnx_lowering *l)
 {
     if (rt_onnx_lower_shape(l, 0)->rank < 2)
         return false;
-    l->result = rt_image_batchnorm(l->graph, l->name, rt_onnx_lower_image_of(l, 0)).node;
+    bool statistics = rt_graph_trains(l->graph) || rt_onnx_int(&l->at, "training_mode", 0) != 0;
+    l->result = rt_image_batchnorm_of(l->graph, l->name, rt_onnx_lower_image_of(l, 0), statistics).node;
     return true;
 }
 

@@ -379,6 +379,18 @@ static bool fold_slice(const struct rt_onnx_at *at, struct rt_onnx_data *out)
     return true;
 }
 
+/* Backwards along an axis: torch.flip, which copies. */
+static bool is_flip(const struct rt_onnx_lowering *l)
+{
+    struct slices slices;
+    int rank = rt_onnx_lower_shape(l, 0)->rank;
+    bool flip = false;
+    if (strcmp(l->at.node->op, "Slice") == 0 && rank > 0 && slices_of(&l->at, rank, &slices))
+        for (int d = 0; d < rank; d++)
+            flip |= slices.known[d] && slices.step[d] < 0;
+    return flip;
+}
+
 /* --- Split --- */
 
 /* Part `i` of an axis of `size`: as given, else equal ones with a smaller last. */
@@ -448,6 +460,10 @@ static bool fold_split(const struct rt_onnx_at *at, struct rt_onnx_data *out)
 /* A part of a view is one. */
 static bool lower_part(struct rt_onnx_lowering *l)
 {
+    if (is_flip(l)) {
+        rt_onnx_lower_move(l, RT_OP_COPY, rt_onnx_lower_traffic(l));
+        return true;
+    }
     for (size_t i = 0; i < l->at.node->output_count; i++)
         if (l->at.node->outputs[i] != RT_ONNX_NO_VALUE)
             rt_onnx_lower_pass_view(l, i);

@@ -57,6 +57,24 @@ static bool has_row_of_weights(const struct rt_onnx_lowering *l, uint32_t *lette
     return x->rank > 0 && rt_onnx_count(&values[LETTER(letter, 'w')].shape) == x->dim[x->rank - 1];
 }
 
+/* Rows of images or volumes, whose channels come second. */
+static bool is_group_norm(const struct rt_onnx_lowering *l, uint32_t *letter)
+{
+    const struct rt_onnx_value *values = l->at.model->values;
+    const struct rt_onnx_shape *x = &values[LETTER(letter, 'x')].shape, *rows = &values[LETTER(letter, 'g')].shape;
+    return x->rank > 2 && rows->rank == 3 && rt_onnx_shape_known(x) && rt_onnx_shape_known(rows) &&
+           rows->dim[0] == x->dim[0] && rt_onnx_count(x) == rt_onnx_count(rows) &&
+           rt_onnx_count(&values[LETTER(letter, 'w')].shape) == x->dim[1];
+}
+
+static void lower_group_norm(struct rt_onnx_lowering *l, const struct rt_onnx_found *found)
+{
+    const struct rt_onnx_shape *rows = &l->at.model->values[letter_of(found, 'g')].shape,
+                               *x = &l->at.model->values[letter_of(found, 'x')].shape;
+    l->result = rt_build_groupnorm(l->graph, l->name, l->made[letter_of(found, 'x')].node,
+                                   rows->dim[0] * rows->dim[1], rows->dim[2], x->dim[1]);
+}
+
 /* --- products of quantised operands --- */
 
 /* The dtype of kernels that multiply what a DequantizeLinear reads; RT_DTYPE_COUNT: none. */
@@ -409,6 +427,8 @@ static const struct rt_onnx_pattern patterns[] = {
     NORM("layer norm without bias", RT_OP_LAYERNORM, lower_one, "Mul(<normed>,w=@)"),
     ONE("layer norm without weights", RT_OP_LAYERNORM, "<normed>"),
     NORM("RMS norm", RT_OP_RMSNORM, lower_rmsnorm, "Mul(Mul(x,<inverse>),w=@)"),
+    {"group norm", "Add(Mul(Reshape(InstanceNormalization(g=Reshape(x))),w=@),@)", RT_OP_LAYERNORM,
+     lower_group_norm, is_group_norm, NULL},
     ONE("inverse root", RT_OP_RSQRT, "Reciprocal(Sqrt(x))"),
     ONE("inverse root", RT_OP_RSQRT, "Div(1,Sqrt(x))"),
     {"rotary embedding", "Add(Mul(x,c),Mul(Concat(Neg(h),g),s))", RT_OP_ROTARY, lower_rotary, is_rotary,
