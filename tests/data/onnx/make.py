@@ -458,3 +458,28 @@ volumes (float[2, 4, 5, 8, 8] x, float[2, 6, 10] row) => (float[n] y0, float[n] 
 """)
 away_weights(volumes, w=(TensorProto.FLOAT, [6, 4, 3, 3, 3]), taps=(TensorProto.FLOAT, [6, 2, 3]))
 onnx.save(volumes, HERE / "volumes.onnx")
+
+# What PyTorch runs by kernels of its own: a pool of three dims, a scan, a flip, group norm, batch norm of the batch.
+own = parser.parse_model("""
+<ir_version: 8, opset_import: ["" : 20]>
+own (float[2, 4, 6, 8, 8] x) => (float[n] y0, float[n] y1, float[n] y2, float[n] y3, float[n] y4) {
+    y0 = MaxPool <kernel_shape = [2, 2, 2], strides = [2, 2, 2]> (x)
+    axis = Constant <value = int64 {1}> ()
+    y1 = CumSum (x, axis)
+    last = Constant <value = int64[1] {-1}> ()
+    first = Constant <value = int64[1] {-100}> ()
+    dims = Constant <value = int64[1] {1}> ()
+    y2 = Slice (x, last, first, dims, last)
+    groups = Constant <value = int64[3] {2, 2, -1}> ()
+    rows = Reshape (x, groups)
+    normed = InstanceNormalization (rows, one, zero)
+    whole = Shape (x)
+    back = Reshape (normed, whole)
+    scaled = Mul (back, gain)
+    y3 = Add (scaled, shift)
+    y4 = BatchNormalization <training_mode = 1> (x, mean, mean, mean, mean)
+}
+""")
+away_weights(own, one=(TensorProto.FLOAT, [2]), zero=(TensorProto.FLOAT, [2]), gain=(TensorProto.FLOAT, [4, 1, 1, 1]),
+             shift=(TensorProto.FLOAT, [4, 1, 1, 1]), mean=(TensorProto.FLOAT, [4]))
+onnx.save(own, HERE / "own.onnx")

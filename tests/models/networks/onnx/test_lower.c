@@ -2,6 +2,7 @@
 #include "find.h"
 #include "base/status.h"
 #include "base/text.h"
+#include "models/networks/build_image.h"
 #include "models/networks/source.h"
 
 #include <inttypes.h>
@@ -181,6 +182,36 @@ static void test_volumes(void)
     rt_graph_release(&graph);
 }
 
+static const struct rt_graph_kernel *kernel_of(const struct rt_graph *graph, enum rt_op_id op)
+{
+    for (size_t k = 0; k < graph->kernel_count; k++)
+        if (graph->kernels[k].call.op == op)
+            return &graph->kernels[k];
+    return NULL;
+}
+
+/* Kernels of PyTorch's own, and what they take beside memory (models/predictors/roofline/walk.h). */
+static void test_own(void)
+{
+    struct rt_graph graph;
+    if (!graph_of("own.onnx", RT_FP32, &graph))
+        return;
+    double elements = 2 * 4 * 6 * 8 * 8, pooled = elements / 8;
+    const struct rt_graph_kernel *pool = kernel_of(&graph, RT_OP_REDUCE);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(pool);
+    CU_ASSERT_DOUBLE_EQUAL(pool->bytes, 4 * (elements + pooled) + 8 * pooled, 1e-9);
+    CU_ASSERT_DOUBLE_EQUAL(pool->own_cycles, rt_pool_cycles(pooled, 8), 1e-9);
+    CU_ASSERT_FALSE(pool->moments);
+    check_kernels(&graph, "CumSum 2", "copy 384 8");
+    check_kernels(&graph, "Slice 6", "copy 384 8");
+    check_kernels(&graph, "Add 13", "reduce 4 768; batchnorm_inference 1 4 1 768");
+    check_kernels(&graph, "BatchNormalization 14", "add_scalar 1 1; batchnorm 2 4 48 8");
+    for (size_t k = 0; k < graph.kernel_count; k++)
+        CU_ASSERT_EQUAL(graph.kernels[k].moments,
+                        graph.kernels[k].call.op == RT_OP_REDUCE && graph.kernels[k].call.dim[0] == 4);
+    rt_graph_release(&graph);
+}
+
 static void test_others(void)
 {
     static const char *const expected[][2] = {
@@ -231,5 +262,5 @@ static void test_bytes(void)
 }
 
 RT_TESTS(RT_TEST(test_products), RT_TEST(test_recurrent), RT_TEST(test_fused_written_out),
-         RT_TEST(test_fused), RT_TEST(test_sampled), RT_TEST(test_volumes), RT_TEST(test_others),
+         RT_TEST(test_fused), RT_TEST(test_sampled), RT_TEST(test_volumes), RT_TEST(test_own), RT_TEST(test_others),
          RT_TEST(test_bytes))
