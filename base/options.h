@@ -72,7 +72,7 @@ struct rt_option_value {
     int (*check)(const char *option, const char *text); /* of texts and lists, before they are kept */
     void (*suggests)(struct rt_text *list); /* what a shell may complete, a line each: completion.h */
     /* Of texts and lists that name files (outputs.h): */
-    char *(*reads)(const char *text);    /* the path that is read, to be freed; NULL: none is */
+    void (*reads)(const char *text, struct rt_names *paths); /* adds what is read, each to be freed */
     const struct rt_output_kind *writes; /* what is written there */
     bool (*goes_on)(const struct rt_command_line *line,
                     const char *path); /* is work that wrote it unfinished? */

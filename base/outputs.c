@@ -140,9 +140,9 @@ int rt_output_check_csv(const char *option, const char *path)
 
 /* ---- a command line ---- */
 
-char *rt_reads_path(const char *text)
+void rt_reads_path(const char *text, struct rt_names *paths)
 {
-    return rt_strdup(text);
+    rt_names_add(paths, rt_strdup(text));
 }
 
 /* The texts of a field that holds some: one, a list, or none. */
@@ -163,11 +163,30 @@ static void add_inputs(const struct rt_command_line *line, const struct rt_optio
     if (field->reads == NULL)
         return;
     struct rt_names texts = texts_of(line, field, &one);
-    for (size_t i = 0; i < texts.count; i++) {
-        char *path = field->reads(texts.name[i]);
-        if (path != NULL)
-            rt_names_add(inputs, path);
+    for (size_t i = 0; i < texts.count; i++)
+        field->reads(texts.name[i], inputs);
+}
+
+/* Is anything there that this command would write? Where nothing is, no input can be lost: then models are not
+ * read for the files beside them. */
+static bool any_output(const struct rt_command_line *line)
+{
+    for (size_t i = 0; i < line->command->option_count; i++) {
+        const struct rt_option_value *field = &line->command->options[i].field;
+        const char *one;
+        struct rt_names texts = field->writes != NULL ? texts_of(line, field, &one) : (struct rt_names){0};
+        for (size_t t = 0; t < texts.count; t++)
+            if (access(texts.name[t], F_OK) == 0)
+                return true;
     }
+    return false;
+}
+
+static void add_all_inputs(const struct rt_command_line *line, struct rt_names *inputs)
+{
+    add_inputs(line, &line->command->operands, inputs);
+    for (size_t i = 0; i < line->command->option_count; i++)
+        add_inputs(line, &line->command->options[i].field, inputs);
 }
 
 static bool is_one_file(const char *a, const char *b)
@@ -232,9 +251,8 @@ int rt_outputs_check(const struct rt_command_line *line)
     const struct rt_command *command = line->command;
     struct rt_names inputs = {0}, outputs = {0};
     int status = RT_OK;
-    add_inputs(line, &command->operands, &inputs);
-    for (size_t i = 0; i < command->option_count; i++)
-        add_inputs(line, &command->options[i].field, &inputs);
+    if (any_output(line))
+        add_all_inputs(line, &inputs);
     for (size_t i = 0; status == RT_OK && i < command->option_count; i++)
         if (command->options[i].field.writes != NULL)
             status = check_option(line, &command->options[i], &inputs, &outputs);

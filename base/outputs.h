@@ -39,6 +39,6 @@ int rt_output_check(const char *option, const char *path, const struct rt_output
 int rt_output_check_csv(const char *option, const char *path);
 
 /* For .reads: the text is the path. */
-char *rt_reads_path(const char *text);
+void rt_reads_path(const char *text, struct rt_names *paths);
 
 #endif

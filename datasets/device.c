@@ -1,6 +1,7 @@
 /* Where descriptions of devices come from: JSON files, the built-in catalogue, overrides. See device.h. */
 #include "datasets/device.h"
 #include "base/file.h"
+#include "base/options.h"
 #include "base/status.h"
 #include "base/strings.h"
 #include "base/text.h"
@@ -515,12 +516,12 @@ int rt_device_find(const char *spec, struct rt_device *out)
     return RT_OK;
 }
 
-char *rt_device_reads(const char *spec)
+void rt_device_reads(const char *spec, struct rt_names *paths)
 {
     size_t length = strcspn(spec, ",");
     const char *profile;
-    return rt_format("%.*s", (int)(is_file(spec, length) ? length : board_length(spec, length, &profile)),
-                     spec);
+    length = is_file(spec, length) ? length : board_length(spec, length, &profile);
+    rt_names_add(paths, rt_format("%.*s", (int)length, spec));
 }
 
 /* ---- names, for a shell ---- */

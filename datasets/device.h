@@ -7,6 +7,7 @@
 
 #include "datasets/device_fields.h"
 
+struct rt_names;
 struct rt_text;
 
 /* One device file. RT_EIO, or RT_EFORMAT naming file, line and field. */
@@ -26,7 +27,7 @@ struct rt_device_setting {
 void rt_device_set(struct rt_device *device, const struct rt_device_setting *settings, size_t count);
 
 /* For the rows of options: the file that such a text names, where there is one. */
-char *rt_device_reads(const char *spec);
+void rt_device_reads(const char *spec, struct rt_names *paths);
 
 /* A catalogue device by name or alias and nothing else, or a slice of one, as above or as the driver names it
  * ("NVIDIA A100-PCIE-40GB MIG 2g.10gb"): for names that come out of files. */

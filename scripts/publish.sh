@@ -65,7 +65,12 @@ ROOFTILE=$(realpath -- "$ROOFTILE")
 # Made beside its place and renamed when all of it is there.
 parent=$(dirname -- "$folder")
 [ -d "$parent" ] || fail "$parent: is no folder; make it first" 1
-work=$(mktemp -d "$(cd -- "$parent" && pwd)/.publish-XXXXXXXX")
+parent=$(cd -- "$parent" && pwd)
+for left in "$parent"/.publish-????????; do # of a run that was killed: nobody holds its lock
+    [ ! -d "$left" ] || flock -n "$left" rm -rf -- "$left" || true
+done
+work=$(mktemp -d "$parent/.publish-XXXXXXXX")
+exec 8<"$work" && flock -n 8
 trap 'rm -rf "$work"' EXIT
 mkdir "$work/dataset"
 cp -- "${files[0]}" "$work/dataset/data.h5"

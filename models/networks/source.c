@@ -105,10 +105,13 @@ int rt_model_source_find_as(const char *spec, const char *type, struct rt_model_
     return RT_OK;
 }
 
-char *rt_model_reads(const char *spec)
+void rt_model_reads(const char *spec, struct rt_names *paths)
 {
     const char *changes = access(spec, F_OK) == 0 ? NULL : rt_config_changes(spec);
-    return rt_format("%.*s", (int)(changes != NULL ? (size_t)(changes - spec) : strlen(spec)), spec);
+    size_t length = changes != NULL ? (size_t)(changes - spec) : strlen(spec);
+    rt_names_add(paths, rt_format("%.*s", (int)length, spec));
+    if (rt_model_is_onnx(spec))
+        rt_onnx_data_files(spec, paths);
 }
 
 int rt_model_source_dtype(const struct rt_model_source *source, enum rt_dtype *dtype)

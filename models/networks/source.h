@@ -37,8 +37,8 @@ int rt_model_source_named(const char *name, struct rt_model_source *out);
 int rt_model_source_find_as(const char *spec, const char *type, struct rt_model_source *out);
 
 /* For .reads (base/outputs.h): the file that a spec with changes of its keys, "config.json,n_layer=24",
- * names. */
-char *rt_model_reads(const char *spec);
+ * names; of an ONNX model also the files that hold its weights. */
+void rt_model_reads(const char *spec, struct rt_names *paths);
 
 /* The dtype of a step that was asked for without one: rt_model_dtype of sizes, else as it is. */
 int rt_model_source_dtype(const struct rt_model_source *source, enum rt_dtype *dtype);

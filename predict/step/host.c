@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/report.h"
 #include "base/sort.h"
+#include "base/options.h"
 #include "base/status.h"
 #include "base/strings.h"
 #include "base/text.h"
@@ -281,9 +282,10 @@ int rt_host_find(const char *spec, struct rt_host *out)
     return status;
 }
 
-char *rt_host_reads(const char *spec)
+void rt_host_reads(const char *spec, struct rt_names *paths)
 {
-    return rt_host_named(spec) == NULL && is_path(spec) ? rt_strdup(spec) : NULL;
+    if (rt_host_named(spec) == NULL && is_path(spec))
+        rt_names_add(paths, rt_strdup(spec));
 }
 
 /* --- launches and copies --- */

@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct rt_names;
 struct rt_text;
 
 struct rt_host {
@@ -46,7 +47,7 @@ char *rt_host_names(void);
  */
 int rt_host_find(const char *spec, struct rt_host *out);
 /* For the rows of options: the file that such a text names; NULL where it is a row's name. */
-char *rt_host_reads(const char *spec);
+void rt_host_reads(const char *spec, struct rt_names *paths);
 void rt_host_suggest(struct rt_text *list); /* .suggests of rows: base/options.h */
 
 /* What a step's launches take on the host, us. All 0: the host is never in the way. */

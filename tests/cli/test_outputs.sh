@@ -62,6 +62,12 @@ mkdir model && echo '{"model_type": "gpt2", "n_layer": 2, "n_head": 2, "n_embd":
 refuses "input: a config.json with changes" 2 "is what this command reads (model/config.json)" \
     "$ROOFTILE" predict --gpu H100 --model model/config.json,n_layer=3 --report model/config.json --overwrite
 cmp -s model/config.json before.json && ok "and it is as it was" || not_ok "and it is as it was"
+if "$ROOFTILE" --version | grep -qi protobuf-c; then
+    cp "$ROOFTILE_SOURCE/tests/data/onnx/weights.onnx" model/ && echo weights >model/missing.bin
+    refuses "input: the weights beside an ONNX model" 2 "is what this command reads (model/missing.bin)" \
+        "$ROOFTILE" predict --gpu H100 --model model/weights.onnx --trace model/missing.bin --overwrite
+    is "and they are as they were" "$(cat model/missing.bin)" weights
+fi
 refuses "input: the folder of a card's CSV" 2 "is what this command reads (runs)" "$ROOFTILE" card a.h5 --csv runs -o runs/samples.csv --overwrite
 intact "inputs are as they were"
 

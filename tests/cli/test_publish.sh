@@ -37,7 +37,14 @@ command=$(sed -n 's/^rooftile \(evaluate --predictor model.*\)/\1/p' out/model/R
 is "nothing else lies about" "$(ls -A | grep -c publish)" 0
 if [ "$(id -u)" != 0 ] || [ -r out ]; then is "the folder is for all" "$(stat -c %a out)" 755; fi
 
+# What a killed run left goes, what a living one makes stays.
+mkdir .publish-deadbeef .publish-liveliv3
+echo half >.publish-deadbeef/data.h5
+exec 7<.publish-liveliv3
+flock 7
 succeeds "again, elsewhere" $publish data.h5 p.h5 -o again --license cc-by-4.0 --author "A. Name" --title "Mine: 1"
+is "of two unfinished folders one is of a living run" "$(ls -A | grep publish)" .publish-liveliv3
+exec 7<&- && rmdir .publish-liveliv3
 diff -r out again >differences && ok "the same bytes" || not_ok "the same bytes" "$(head -n 3 differences)"
 complains "what is there stays" 2 "out: is there already" $publish data.h5 p.h5 -o out
 diff -r out again >/dev/null && ok "as it was" || not_ok "as it was"

@@ -14,6 +14,12 @@ int rt_onnx_read(const char *path, const struct rt_onnx_given *given, struct rt_
                    path);
 }
 
+void rt_onnx_data_files(const char *path, struct rt_names *paths)
+{
+    (void)path;
+    (void)paths;
+}
+
 const char *rt_onnx_library(void)
 {
     return NULL;

@@ -571,12 +571,13 @@ int rt_predictor_open(const char *name, struct rt_predictor *out)
     return strcmp(name, "pretrained") == 0 ? open_pretrained(out) : open_file(name, out);
 }
 
-char *rt_predictor_reads(const char *name)
+void rt_predictor_reads(const char *name, struct rt_names *paths)
 {
-    char *path = NULL;
-    if (strcmp(name, "pretrained") == 0)
-        return pretrained_path(&path) == RT_OK ? path : NULL;
-    return rt_strdup(name);
+    char *path;
+    if (strcmp(name, "pretrained") != 0)
+        rt_names_add(paths, rt_strdup(name));
+    else if (pretrained_path(&path) == RT_OK)
+        rt_names_add(paths, path);
 }
 
 void rt_predictor_suggest(struct rt_text *list)

@@ -10,6 +10,7 @@
 #include "models/predictors/predictor/energy_model.h"
 #include "models/predictors/predictor/forecaster.h"
 
+struct rt_names;
 struct rt_text;
 
 #define RT_PREDICTOR_FORMAT  "rooftile-predictor"
@@ -45,7 +46,7 @@ void rt_predictor_release(struct rt_predictor *predictor);
  * with rooftile. */
 int rt_predictor_open(const char *name, struct rt_predictor *out);
 /* For the rows of options: the file that `name` reads. */
-char *rt_predictor_reads(const char *name);
+void rt_predictor_reads(const char *name, struct rt_names *paths);
 void rt_predictor_suggest(struct rt_text *list); /* .suggests of rows: base/options.h */
 int rt_predictor_save(const struct rt_predictor *predictor, const char *path); /* atomic */
 /* Nets and provenance inside an open file; checkpoints hold them too. */
