@@ -2,6 +2,7 @@
 #include "predict/step/host.h"
 #include "test.h"
 
+#include "base/options.h"
 #include "datasets/dataset.h"
 #include "models/networks/model.h"
 #include "predict/step/forecast.h"
