@@ -19,6 +19,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <jansson.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -226,6 +227,7 @@ int main(int argc, char **argv)
 {
     open_streams();
     rt_error_names_options(true);
+    json_set_alloc_funcs(rt_malloc, free); /* without memory jansson would leave values out in silence */
     restore_environment();
     rt_blas_tune(argv);
     signal(SIGXFSZ, SIG_IGN); /* a file-size limit is an error of write(), reported in a sentence */

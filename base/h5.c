@@ -245,7 +245,8 @@ const char *rt_h5_library(void)
 {
     static char text[32];
     unsigned major = 0, minor = 0, release = 0;
-    H5get_libversion(&major, &minor, &release);
+    if (H5get_libversion(&major, &minor, &release) < 0)
+        return "does not start";
     snprintf(text, sizeof text, "%u.%u.%u", major, minor, release);
     return text;
 }

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static _Thread_local char sentence[2048];
 
@@ -152,8 +153,9 @@ void rt_warn(const char *format, ...)
 static void *checked(void *block, size_t count, size_t size)
 {
     if (block == NULL) {
+        /* At once, as a kill would: files that are being written stay as they were (temporary.h). */
         fprintf(stderr, "rooftile: out of memory (%zu x %zu bytes asked for)\n", count, size);
-        abort();
+        _exit(1);
     }
     return block;
 }

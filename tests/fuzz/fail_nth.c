@@ -1,16 +1,19 @@
 /*
- * Allocations that fail, as SQLite's tests have them (https://www.sqlite.org/testing.html, "out-of-memory testing"):
- * preloaded before a command, it runs the command once for each N of FROM to TO, a process each, in which the Nth
- * allocation returns NULL. What the command starts itself is left alone.
+ * Allocations that fail, as SQLite's tests have them (https://www.sqlite.org/testing.html, "out-of-memory
+ * testing"): preloaded before a command, it runs the command once for each N of FROM to TO, a process each,
+ * in which the Nth allocation returns NULL. What the command starts itself is left alone.
  *
  *     LD_PRELOAD=fail_nth.so FAIL_COUNT=FILE rooftile ...           runs it once as it is; FILE gets how many there are
  *     LD_PRELOAD=fail_nth.so FAIL_FROM=1 FAIL_TO=900 FAIL_LOG=FILE [FAIL_MADE=OUT FAIL_WHOLE=REFERENCE] rooftile ...
  *
- * FILE gets a line for each run that ended as none may: by a signal; not within a minute; with status 0 and another
- * standard output than the first such run had, or another OUT than REFERENCE; with another status and no sentence.
+ * FILE gets a line for each run that ended as none may: by a signal; not within a minute; with status 0 and
+ * another standard output than the first such run had, or another OUT than REFERENCE; with another status and
+ * no sentence. The line ends with where the allocation was asked for: offsets in the program, the innermost
+ * first (addr2line -f).
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <execinfo.h>
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -28,10 +31,11 @@ void *__libc_calloc(size_t count, size_t size);
 void *__libc_realloc(void *block, size_t size);
 void *__libc_memalign(size_t alignment, size_t size);
 
-enum { SECONDS = 60, LOOKED_AT = 1 << 16 };
+enum { SECONDS = 60, LOOKED_AT = 1 << 16, FRAMES = 16 };
 
 static atomic_long made, fails = -1;
 static char count_path[4096];
+static int place = -1; /* a file in memory: who asked for it */
 
 /* ---- what a run left ---- */
 
@@ -67,7 +71,8 @@ static const char *judge(int status, int out, int err, int first)
         return fstat(err, &said) == 0 && said.st_size > 0 ? NULL : "fails without a sentence";
     if (first >= 0 && !same_start(out, first))
         return "status 0, another output";
-    return made_path != NULL && reference != NULL && differs(made_path, reference) ? "status 0, another file" : NULL;
+    return made_path != NULL && reference != NULL && differs(made_path, reference) ? "status 0, another file"
+                                                                                   : NULL;
 }
 
 /* ---- a process for each ---- */
@@ -77,6 +82,19 @@ static int memory_file(void)
     return memfd_create("fail_nth", MFD_CLOEXEC);
 }
 
+/* The offsets of "program(+0x1234)" in what backtrace_symbols_fd() wrote. */
+static void print_place(FILE *log, int file)
+{
+    static char text[8192];
+    ssize_t length = pread(file, text, sizeof text - 1, 0);
+    text[length > 0 ? length : 0] = '\0';
+    for (char *line = strtok(text, "\n"); line != NULL; line = strtok(NULL, "\n")) {
+        char *offset = strstr(line, "rooftile(+"), *end = offset != NULL ? strchr(offset, ')') : NULL;
+        if (end != NULL)
+            fprintf(log, " %.*s", (int)(end - offset - 10), offset + 10);
+    }
+}
+
 /* Returns in each child, with `fails` set; the parent ends here. */
 static void run_each(long from, long to)
 {
@@ -84,6 +102,7 @@ static void run_each(long from, long to)
     int first = -1;
     for (long n = from; log != NULL && n <= to; n++) {
         int out = memory_file(), err = memory_file(), status = 0;
+        place = memory_file();
         pid_t child = fork();
         if (child == 0) {
             dup2(out, STDOUT_FILENO);
@@ -95,9 +114,13 @@ static void run_each(long from, long to)
         }
         waitpid(child, &status, 0);
         const char *wrong = judge(status, out, err, first);
-        if (wrong != NULL)
-            fprintf(log, "%ld %s\n", n, wrong);
+        if (wrong != NULL) {
+            fprintf(log, "%ld %s:", n, wrong);
+            print_place(log, place);
+            fprintf(log, "\n");
+        }
         fflush(log);
+        close(place);
         if (first < 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0)
             first = out;
         else
@@ -112,10 +135,13 @@ __attribute__((constructor)) static void begin(void)
     const char *from = getenv("FAIL_FROM"), *to = getenv("FAIL_TO"), *path = getenv("FAIL_COUNT");
     snprintf(count_path, sizeof count_path, "%s", path != NULL ? path : "");
     unsetenv("LD_PRELOAD");
-    if (from != NULL && to != NULL && getenv("FAIL_LOG") != NULL)
+    if (from != NULL && to != NULL && getenv("FAIL_LOG") != NULL) {
+        void *frames[2];
+        backtrace(frames, 2); /* loads what it needs */
         run_each(strtol(from, NULL, 10), strtol(to, NULL, 10));
-    else
+    } else {
         made = 0;
+    }
 }
 
 __attribute__((destructor)) static void end(void)
@@ -134,6 +160,9 @@ static bool is_failing(void)
 {
     if (atomic_fetch_add(&made, 1) + 1 != fails)
         return false;
+    void *frames[FRAMES];
+    fails = -1;
+    backtrace_symbols_fd(frames, backtrace(frames, FRAMES), place);
     errno = ENOMEM;
     return true;
 }

@@ -10,12 +10,13 @@ limit=(-seed=1 -runs="$inputs")
 work=$(mktemp -d)
 files=$(mktemp -d -p /dev/shm 2>/dev/null) || files=$(mktemp -d) # libFuzzer ends without atexit()
 trap 'rm -rf "$work" "$files"' EXIT
-mkdir "$work/corpus"
+corpus=${FUZZ_CORPUS:-$work/corpus} # a folder that stays
+mkdir -p "$corpus"
 find "$@" -type f -size -256k -print0 | while IFS= read -r -d '' file; do
-    cp "$file" "$work/corpus/$(sha1sum <"$file" | cut -c1-16)"
+    cp "$file" "$corpus/$(sha1sum <"$file" | cut -c1-16)"
 done
 found=${FUZZ_FOUND:-$PWD}/found-$target-
-FUZZ_FILES=$files FUZZ_TARGET=$target "$program" "$work/corpus" "${limit[@]}" -timeout=25 -rss_limit_mb=2048 -max_len=65536 \
+FUZZ_FILES=$files FUZZ_TARGET=$target "$program" "$corpus" "${limit[@]}" -timeout=25 -rss_limit_mb=2048 -max_len=65536 \
     -detect_leaks=0 -close_fd_mask=3 -print_final_stats=1 -artifact_prefix="$found" >"$work/log" 2>&1
 status=$?
 grep -E '^stat::(number_of_executed_units|average_exec_per_sec|peak_rss_mb)' "$work/log" | sed 's/^/# /'

@@ -1,22 +1,29 @@
 #!/usr/bin/env bash
-# kill -9 at random moments of every command that writes. After each kill inputs are as they were and outputs are the
-# old ones or the new ones, whole; after the next run that ends, nothing else is left beside them.
+# Attacks on every command that writes. After each, inputs are as they were and outputs are the old ones or the new
+# ones, whole; after the next run that ends, nothing else is left beside them.
 #
-#   tests/cli/kills.sh [KILLS [COMMAND...]]      200 kills of each command (default all); ROOFTILE is the program
+#   tests/cli/attacks.sh kills [TIMES [COMMAND...]]    kill -9 at random moments, uniform over what a whole run takes
+#                                                      here, which is measured first
+#   tests/cli/attacks.sh disks [TIMES [COMMAND...]]    a disk (tmpfs) that is full after so many bytes: from none to all
+#                                                      that the command writes; needs mount namespaces
 #
-# The moments are uniform over what a whole run takes here, which is measured first, so machines of any speed are
-# killed from the first file that is opened to the last that is renamed. A line for each command: kills, and how many
-# found a temporary, an old and a new output. Exit status 1 where anything was lost.
+# 200 times each command (default all); ROOFTILE is the program. A line for each command; exit status 1 where anything
+# was lost.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
+attack=${1:-kills}
+if [ "$attack" = disks ] && [ -z "${IN_NAMESPACE:-}" ]; then
+    exec env IN_NAMESPACE=yes unshare --map-root-user --mount bash "$0" "$@"
+fi
+shift
 ROOFTILE=${ROOFTILE:-$here/../../build/rooftile}
-kills=${1:-200}
+times=${1:-200}
 shift
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+trap 'umount "$work/disk" 2>/dev/null; rm -rf "$work"' EXIT
 cd "$work" || exit 1
 export OPENBLAS_NUM_THREADS=1 SOURCE_DATE_EPOCH=1700000000
-RANDOM=20261122
+RANDOM=${ATTACK_SEED:-20261122}
 
 mkdir in
 "$ROOFTILE" collect --backend synthetic -q --count 1500 --ops softmax,linear,add -o in/a.h5 >/dev/null || exit 1
@@ -95,15 +102,32 @@ duration() { # COMMAND
     done
 }
 
+prepare() { # COMMAND: sets length, inputs, whole
+    inputs=$(find -L in -type f | sort | xargs cat | sha256sum)
+    duration "$1" || return
+    whole=$(content "$1")
+    remember "$1" new
+    rm -rf out* && before "$1"
+    remember "$1" old
+}
+# After an attack.
+check_all() { # COMMAND WHICH
+    check_outputs "$1" || say_lost "$1, $2: an output is neither the old nor the new one: $(outputs | tr '\n' ' ')"
+    [ "$1" != export ] || check_export || say_lost "export, $2: half an export is imported"
+    [ "$(find -L in -type f | sort | xargs cat | sha256sum)" = "$inputs" ] || say_lost "$1, $2: an input changed"
+}
+# After the last.
+check_end() { # COMMAND
+    [ "$(content "$1")" != "$whole" ] || { rm -rf out* && before "$1"; }
+    run "$1" || say_lost "$1 does not go on: $(cat stderr)"
+    [ "$(content "$1")" = "$whole" ] || say_lost "$1: the last run makes something else"
+    [ -z "$(leftovers)" ] || say_lost "$1: left over: $(leftovers | tr '\n' ' ')"
+}
+
 kill_command() { # COMMAND
     local command=$1 line length whole i pid moment temporaries=0 olds=0 news=0 ended=0 inputs
-    inputs=$(find in -type f | sort | xargs cat | sha256sum)
-    duration "$command" || return
-    whole=$(content "$command")
-    remember "$command" new
-    rm -rf out* && before "$command"
-    remember "$command" old
-    for ((i = 0; i < kills; i++)); do
+    prepare "$command" || return
+    for ((i = 0; i < times; i++)); do
         [ "$(content "$command")" != "$whole" ] || { rm -rf out* && before "$command"; }
         line=$(words "$command")
         # shellcheck disable=SC2086  # a list of words
@@ -116,16 +140,45 @@ kill_command() { # COMMAND
         [ $? = 0 ] && ended=$((ended + 1))
         [ -z "$(find out* -name '*.tmp' 2>/dev/null)" ] || temporaries=$((temporaries + 1))
         if [ "$(content "$command")" = "$whole" ]; then news=$((news + 1)); else olds=$((olds + 1)); fi
-        check_outputs "$command" || say_lost "$command, kill $i: an output is neither the old nor the new one: $(outputs | tr '\n' ' ')"
-        [ "$command" != export ] || check_export || say_lost "export, kill $i: half an export is imported"
-        [ "$(find in -type f | sort | xargs cat | sha256sum)" = "$inputs" ] || say_lost "$command, kill $i: an input changed"
+        check_all "$command" "kill $i"
     done
-    [ "$(content "$command")" != "$whole" ] || { rm -rf out* && before "$command"; }
-    run "$command" || say_lost "$command does not go on: $(cat stderr)"
-    [ "$(content "$command")" = "$whole" ] || say_lost "$command: the last run makes something else"
-    [ -z "$(leftovers)" ] || say_lost "$command: left over: $(leftovers | tr '\n' ' ')"
-    echo "$command: $kills kills over $length ms, $ended of them after its end; $temporaries left a temporary; the old output was there $olds times, the new one $news; lost by now: $lost"
+    check_end "$command"
+    echo "$command: $times kills over $length ms, $ended of them after its end; $temporaries left a temporary; the old output was there $olds times, the new one $news; lost by now: $lost"
 }
 
-for command in ${*:-merge import export calibrate baseline train collect evaluate predict explore crossval}; do kill_command "$command"; done
+# A disk that ends within what the command writes: it fails with a sentence and leaves what was there, or had room.
+fill_command() { # COMMAND
+    local command=$1 length whole i used most room status inputs full=0 ended=0
+    mkdir -p disk && mount -t tmpfs -o size=1g tmpfs disk || exit 1
+    cd disk && ln -s ../in in
+    if prepare "$command"; then
+        used=$(($(stat -f -c '(%b-%f)*%S/1024' .) + 4))
+        run "$command"
+        most=$(($(stat -f -c '(%b-%f)*%S/1024' .) + 4 - used + $(du -ck $(outputs) | tail -n 1 | cut -f 1)))
+        for ((i = 0; i < times; i++)); do
+            rm -rf out* && before "$command"
+            used=$(($(stat -f -c '(%b-%f)*%S/1024' .)))
+            room=$((used + 4 * (RANDOM % (most / 4 + 2))))
+            mount -o "remount,size=${room}k" disk 2>/dev/null || mount -o "remount,size=${room}k" "$PWD"
+            run "$command"
+            status=$?
+            mount -o remount,size=1g "$PWD"
+            if [ $status = 0 ]; then
+                ended=$((ended + 1))
+                [ "$(content "$command")" = "$whole" ] || say_lost "$command, room $room: success, and another output"
+            else
+                full=$((full + 1))
+                [ $status -le 2 ] || say_lost "$command, room $room: exit status $status"
+            fi
+            check_all "$command" "room $room"
+        done
+        check_end "$command"
+        echo "$command: $times disks with room for 0 to $most kB; $full were full, $ended sufficed; lost by now: $lost"
+    fi
+    cd .. && umount disk
+}
+
+one=kill_command
+[ "$attack" = kills ] || one=fill_command
+for command in ${*:-merge import export calibrate baseline train collect evaluate predict explore crossval}; do $one "$command"; done
 [ $lost = 0 ]
