@@ -2,9 +2,12 @@
 #include "base/point_journal.h"
 #include "base/status.h"
 #include "base/strings.h"
+#include "base/text.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -17,9 +20,23 @@ struct header {
     uint64_t key, width, points;
 };
 
-static char *journal_path(const char *output)
+static char *journal_path(const char *output, struct rt_shard shard)
 {
-    return rt_format("%s.journal", output);
+    return shard.of == 0 ? rt_format("%s.journal", output)
+                         : rt_format("%s.shard-%zu-of-%zu", output, shard.number, shard.of);
+}
+
+/* Journals of shards of an output; release with globfree(). */
+static size_t find_shards(const char *output, glob_t *found)
+{
+    struct rt_text pattern = {0};
+    for (const char *at = output; *at != '\0'; at++)
+        rt_text_add(&pattern, strchr("*?[\\", *at) != NULL ? "\\%c" : "%c", *at);
+    rt_text_add(&pattern, ".shard-[0-9]*-of-[0-9]*");
+    *found = (glob_t){0};
+    int status = glob(pattern.text, 0, NULL, found);
+    rt_text_release(&pattern);
+    return status == 0 ? found->gl_pathc : 0;
 }
 
 size_t rt_point_chunks(const struct rt_point_table *table)
@@ -31,6 +48,14 @@ size_t rt_point_chunk_points(const struct rt_point_table *table, size_t chunk)
 {
     size_t left = table->points - chunk * table->chunk;
     return left < table->chunk ? left : table->chunk;
+}
+
+static size_t points_done(const struct rt_point_table *table)
+{
+    size_t done = 0;
+    for (size_t c = 0; c < rt_point_chunks(table); c++)
+        done += table->done[c] ? rt_point_chunk_points(table, c) : 0;
+    return done;
 }
 
 static double *chunk_at(const struct rt_point_table *table, size_t chunk)
@@ -137,10 +162,35 @@ static int read_header(const struct rt_point_journal *journal, const struct rt_p
                                        journal->path, table->what);
 }
 
-int rt_point_journal_open(const char *output, bool replace, struct rt_point_table *table,
-                          struct rt_point_journal *journal)
+/* What a shard did, which may still be at it. */
+static int take_shard(const char *path, struct rt_point_table *table)
 {
-    struct rt_point_journal opened = {.path = journal_path(output), .file = -1};
+    struct rt_point_journal shard = {.path = rt_strdup(path),
+                                     .file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)};
+    bool same = false;
+    int status = shard.file >= 0 ? read_header(&shard, table, false, &same)
+                                 : rt_fail(RT_EIO, "%s: cannot be read: %s", path, strerror(errno));
+    if (status == RT_OK && same && lseek(shard.file, sizeof(struct header), SEEK_SET) > 0)
+        read_chunks(shard.file, table);
+    rt_point_journal_close(&shard);
+    return status;
+}
+
+static int take_shards(const char *output, struct rt_point_table *table)
+{
+    glob_t found;
+    int status = RT_OK;
+    size_t count = find_shards(output, &found);
+    for (size_t i = 0; status == RT_OK && i < count; i++)
+        status = take_shard(found.gl_pathv[i], table);
+    globfree(&found);
+    return status;
+}
+
+int rt_point_journal_open(const char *output, struct rt_shard shard, bool replace,
+                          struct rt_point_table *table, struct rt_point_journal *journal)
+{
+    struct rt_point_journal opened = {.path = journal_path(output, shard), .file = -1};
     const struct header header = header_of(table);
     bool same = false;
     off_t whole = 0;
@@ -154,6 +204,9 @@ int rt_point_journal_open(const char *output, bool replace, struct rt_point_tabl
         status = rt_fail(RT_EIO, "%s: cannot be written: %s", opened.path, strerror(errno));
     if (status == RT_OK && whole == 0)
         status = write_all(&opened, &header, sizeof header);
+    table->resumed = points_done(table);
+    if (status == RT_OK && shard.of == 0)
+        status = take_shards(output, table);
     if (status == RT_OK)
         *journal = opened;
     else
@@ -169,7 +222,10 @@ int rt_point_journal_add(struct rt_point_journal *journal, const struct rt_point
     int status = write_all(journal, &number, sizeof number);
     if (status == RT_OK)
         status = write_all(journal, numbers, count * sizeof *numbers);
-    return status == RT_OK ? write_all(journal, &hash, sizeof hash) : status;
+    if (status == RT_OK)
+        status = write_all(journal, &hash, sizeof hash);
+    table->done[chunk] |= status == RT_OK;
+    return status;
 }
 
 void rt_point_journal_close(struct rt_point_journal *journal)
@@ -180,9 +236,38 @@ void rt_point_journal_close(struct rt_point_journal *journal)
     *journal = (struct rt_point_journal){.file = -1};
 }
 
+void rt_point_journal_say(const char *output, struct rt_shard shard, const struct rt_point_table *table)
+{
+    char *path = journal_path(output, shard);
+    printf(
+        "shard %zu/%zu: %zu of %zu points are kept in %s; when all shards are done, the same command without "
+        "--shard makes the rest\n",
+        shard.number, shard.of, points_done(table), table->points, path);
+    free(path);
+}
+
+int rt_point_shard_check(struct rt_shard shard, const char *output, const char *outputs, const char *option)
+{
+    if (shard.of == 0)
+        return RT_OK;
+    if (output == NULL)
+        return rt_fail(RT_EUSAGE,
+                       "{shard}: say where all points go, %s FILE: what a shard makes is kept beside it",
+                       outputs);
+    return option == NULL
+               ? RT_OK
+               : rt_fail(RT_EUSAGE, "--%s is written by the same command without {shard}, of all shards",
+                         option);
+}
+
 void rt_point_journal_remove(const char *output)
 {
-    char *path = journal_path(output);
+    char *path = journal_path(output, (struct rt_shard){0, 0});
+    glob_t found;
+    size_t count = find_shards(output, &found);
     unlink(path);
+    for (size_t i = 0; i < count; i++)
+        unlink(found.gl_pathv[i]);
+    globfree(&found);
     free(path);
 }

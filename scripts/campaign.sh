@@ -48,7 +48,7 @@ plain=${BUILD:-$state/build} fuzz=${BUILD_FUZZ:-$state/build-fuzz} tsan=${BUILD_
 [ -n "${BUILD_THREADS:-}" ] || build "$tsan" rooftile -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_C_COMPILER=clang \
     -DCMAKE_C_FLAGS=-fsanitize=thread -DCMAKE_EXE_LINKER_FLAGS=-fsanitize=thread
 cc -O2 -shared -fPIC "$tree/tests/fuzz/fail_nth.c" -o "$state/fail_nth.so" || exit 1
-export ROOFTILE=$plain/rooftile OPENBLAS_NUM_THREADS=1 SOURCE_DATE_EPOCH=1700000000
+export ROOFTILE=$plain/rooftile LSAN_OPTIONS=suppressions=$tree/tests/lsan.supp OPENBLAS_NUM_THREADS=1 SOURCE_DATE_EPOCH=1700000000
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM HUP
@@ -70,7 +70,7 @@ fuzz_turn() { # TARGET
     FUZZ_FOUND=$state/found FUZZ_CORPUS=$state/corpus/$1 bash "$tree/tests/fuzz/libfuzzer.sh" "$fuzz/tests/fuzz_libfuzzer" "$1" 0 "$seconds" \
         "$tree/tests/fuzz/corpus/$1" ${seeds[@]+"${seeds[@]}"} >"$work/log"
     [ $? = 0 ] || { found=1 && cp "$work/log" "$state/found/fuzz-$1-$(date +%s).log"; }
-    did=$(sed -n 's/.*number_of_executed_units: *\([0-9]*\).*/\1/p' "$work/log")
+    did=$(sed -n 's/.*number_of_executed_units: *\([0-9]*\).*/\1/p' "$work/log" | head -n 1)
 }
 
 generate_turn() { # config or onnx

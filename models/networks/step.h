@@ -181,6 +181,7 @@ struct rt_settled_step {
  * -1: none. rt_step_mode_suggest() lists the modes' own names for the completion of a command line. */
 int rt_step_mode_find(const char *text);
 void rt_step_mode_suggest(struct rt_text *list);
+void rt_shard_suggest(struct rt_text *list); /* likewise rt_shard_kinds */
 
 /* Readers of texts (base/options.h): a mode; "720x1280", height and width, or one side; a dtype; a dtype or
  * "none". */

@@ -125,6 +125,12 @@ void rt_step_mode_suggest(struct rt_text *list)
         rt_text_add(list, "%s\n", rt_steps[m]);
 }
 
+void rt_shard_suggest(struct rt_text *list)
+{
+    for (int s = 0; s < RT_SHARD_COUNT; s++)
+        rt_text_add(list, "%s\n", rt_shard_kinds[s]);
+}
+
 int rt_read_image(const char *option, const char *text, void *value)
 {
     int64_t side[2] = {0, 0};

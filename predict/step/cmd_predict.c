@@ -33,6 +33,7 @@ struct arguments {
     struct rt_electricity electricity;
     struct rt_step step;
     struct rt_network_memo *memo;
+    struct rt_shard part; /* of the lines of jobs */
     struct rt_numbers shares;
     enum rt_share_kind share_kind;
     double within;
@@ -41,6 +42,14 @@ struct arguments {
     struct rt_onnx_given onnx;
     bool max_batch, fallback, overwrite, json, no_patterns, data_given, explain, fail_if_not_fit;
 };
+
+/* What GPUs share out, or a part of the lines. */
+static int read_shard(const char *option, const char *text, void *value)
+{
+    struct arguments *arguments = value;
+    return strchr(text, '/') != NULL ? rt_read_shard(NULL, option, text, &arguments->part)
+                                     : rt_step_set(&arguments->step, "shard", text);
+}
 
 /* "1,2,4" */
 static int read_values(const char *option, const char *text, void *value)
@@ -75,20 +84,21 @@ static const struct rt_option options[] = {
      "models/predictors/pretrained/"},
     {"gpu", 0, "NAME",
      RT_ITEMS(struct arguments, gpus, .specs = true,
-             .required = "say on which GPU: --gpu NAME (`rooftile devices` lists them)", .unless = "jobs",
-             .reads = rt_device_reads, .suggests = rt_device_suggest),
+              .required = "say on which GPU: --gpu NAME (`rooftile devices` lists them)", .unless = "jobs",
+              .reads = rt_device_reads, .suggests = rt_device_suggest),
      "A GPU of the catalogue (`rooftile devices`), a device file, either with overrides: H100,sms=100, or "
      "a MIG slice of one: A100-40:2g.10gb; several: H100,H200"},
     {"model", 'm', "NAME",
      RT_ITEMS(struct arguments, models, .specs = true,
-             .required =
-                 "say which model: --model NAME (`rooftile graph --list` lists them) or a config.json",
-             .unless = "jobs", .reads = rt_model_reads, .suggests = rt_model_suggest),
+              .required =
+                  "say which model: --model NAME (`rooftile graph --list` lists them) or a config.json",
+              .unless = "jobs", .reads = rt_model_reads, .suggests = rt_model_suggest),
      "A model of the zoo (`rooftile graph --list`) or a Hugging Face config.json, either with changes, "
      "gpt2,n_layer=24; an operator graph of NeuSight, .csv; an ONNX model, .onnx; several: gpt2,bert-base"},
     RT_STEP_AS_OPTION(struct arguments, as),
     {"jobs", 0, "FILE.jsonl", RT_TEXT(struct arguments, jobs, .reads = rt_reads_path),
-     "Many steps, a JSON object a line (\"-\": standard input), answered by a line each: model, gpu and these "
+     "Many steps, a JSON object a line (\"-\": standard input), answered by a line each: model, gpu and "
+     "these "
      "options with underscores; what a line does not say is as given here"},
     {"batch", 'b', "N[,N...]", RT_OWN(struct arguments, batches, read_values),
      "Sequences or images of a step, over all GPUs (default 1)"},
@@ -141,10 +151,10 @@ static const struct rt_option options[] = {
     RT_HEADING("Several GPUs:"),
     {"dp", 0, "N", RT_INTEGER(struct arguments, step.parallel.data, 1, 65536),
      "Data parallel: N parts of the batch"},
-    {"shard", 0, "WHAT", RT_CHOICE(struct arguments, step.parallel.shard, rt_shard_kinds),
+    {"shard", 0, "WHAT|I/N", RT_OWN_ALL(read_shard, .suggests = rt_shard_suggest),
      "training: what the --dp GPUs share out: none, optimizer (ZeRO 1), gradients (and the optimizer: ZeRO "
-     "2) or "
-     "parameters (all: ZeRO 3, FSDP)"},
+     "2) or parameters (all: ZeRO 3, FSDP). I/N: part I of N of the lines of --jobs, a run of them (default: "
+     "none)"},
     {"shard-gpus", 0, "N", RT_INTEGER(struct arguments, step.parallel.shard_gpus, 1, 65536),
      "training: N of the --dp x --cp GPUs share out what --shard says, copies beside them (default all)"},
     RT_STEP_GPU_OPTIONS(struct arguments, step),
@@ -316,7 +326,10 @@ static int check_jobs(const struct rt_command_line *line)
     const struct arguments *arguments = line->options;
     const char *other = rt_given_of(line, others);
     if (arguments->jobs == NULL)
-        return RT_OK;
+        return arguments->part.of == 0
+                   ? RT_OK
+                   : rt_fail(RT_EUSAGE, "--shard %zu/%zu: parts are of the lines of --jobs",
+                             arguments->part.number, arguments->part.of);
     if (other != NULL)
         return rt_fail(RT_EUSAGE, "--jobs: a line is a step; leave out --%s", other);
     if (arguments->gpus.count > 1 || arguments->models.count > 1 || case_count(arguments) > 1 ||
@@ -620,10 +633,12 @@ static int predict_models(struct arguments *arguments)
 static int predict_jobs(const struct arguments *arguments)
 {
     struct rt_predictor predictor;
-    struct rt_job_line_defaults defaults = {.model = arguments->models.count > 0 ? arguments->models.name[0] : NULL,
+    struct rt_job_line_defaults defaults = {.model = arguments->models.count > 0 ? arguments->models.name[0]
+                                                                                 : NULL,
                                             .gpu = arguments->gpus.count > 0 ? arguments->gpus.name[0] : NULL,
                                             .step = case_of(arguments, 0),
-                                            .fallback = arguments->fallback};
+                                            .fallback = arguments->fallback,
+                                            .shard = arguments->part};
     if (arguments->limits.count == 1)
         defaults.step.power_limit_w = arguments->limits.value[0];
     if (rt_report_is_diverted())

@@ -246,13 +246,29 @@ static void release(struct lines *lines)
     rt_network_memo_free(lines->memo);
 }
 
+static size_t count_lines(FILE *in)
+{
+    char *text = NULL;
+    size_t size = 0, count = 0;
+    while (getline(&text, &size, in) >= 0)
+        count++;
+    free(text);
+    rewind(in);
+    return count;
+}
+
 static void read_lines(struct lines *lines, FILE *in)
 {
+    struct rt_shard shard = lines->defaults->shard;
+    size_t all = shard.of > 0 ? count_lines(in) : 0;
+    size_t first = shard.of > 0 ? all * (shard.number - 1) / shard.of : 0;
+    size_t end = shard.of > 0 ? all * shard.number / shard.of : SIZE_MAX;
     char *text = NULL;
     size_t size = 0;
     for (ssize_t length; (length = getline(&text, &size, in)) >= 0;) {
+        bool ours = lines->line >= first && lines->line < end;
         lines->line++;
-        if (strspn(text, " \t\r\n") < (size_t)length)
+        if (ours && strspn(text, " \t\r\n") < (size_t)length)
             do_job(lines, text, (size_t)length);
     }
     free(text);
@@ -261,6 +277,10 @@ static void read_lines(struct lines *lines, FILE *in)
 int rt_job_lines(const char *path, const struct rt_predictor *predictor,
                  const struct rt_job_line_defaults *defaults, FILE *out)
 {
+    if (strcmp(path, "-") == 0 && defaults->shard.of > 0)
+        return rt_fail(
+            RT_EUSAGE,
+            "{shard}: give {jobs} a file; how many lines come from standard input is known at its end");
     FILE *in = strcmp(path, "-") == 0 ? stdin : fopen(path, "re");
     if (in == NULL)
         return rt_fail(RT_EIO, "%s: cannot be read: %s", path, strerror(errno));

@@ -10,6 +10,7 @@
 #ifndef ROOFTILE_PREDICT_STEP_JOB_LINES_H
 #define ROOFTILE_PREDICT_STEP_JOB_LINES_H
 
+#include "base/options.h"
 #include "models/networks/step.h"
 #include "models/predictors/predictor/predictor.h"
 
@@ -20,10 +21,12 @@ struct rt_job_line_defaults {
     const char *model, *gpu; /* NULL: a line must say it */
     struct rt_step step;
     bool fallback; /* the roofline where the predictor has no network */
+    struct rt_shard shard;
 };
 
-/* Reads `path` ("-": standard input) and writes a line for each that is not empty. RT_EFORMAT where any was wrong, after
- * the last; RT_EIO. */
+/* Reads `path` ("-": standard input) and writes a line for each that is not empty, of the shard's part of the
+ * lines: a run of them, so that the shards' outputs, one after the other, are the whole's ({0, 0}: all; else
+ * `path` is a file). RT_EFORMAT where any was wrong, after the last; RT_EIO. */
 int rt_job_lines(const char *path, const struct rt_predictor *predictor,
                  const struct rt_job_line_defaults *defaults, FILE *out);
 

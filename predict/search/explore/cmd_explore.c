@@ -25,6 +25,7 @@ struct arguments {
     struct rt_host host;
     const char *h5, *csv, *picture;
     int64_t threads;
+    struct rt_shard shard;
     bool overwrite, json, quiet;
 };
 
@@ -101,6 +102,10 @@ static const struct rt_option options[] = {
      "Points and front as a picture"},
     RT_REPORT_OPTION(struct arguments, reports),
     {"overwrite", 0, NULL, RT_FLAG(struct arguments, overwrite), "Replace outputs that are there already"},
+    {"shard", 0, "I/N", RT_SHARD(struct arguments, shard),
+     "Forecast part I of N of the points alone and keep them beside -o or --csv; the same command without it "
+     "reads "
+     "all parts, makes what is missing and writes the outputs"},
     {"threads", 't', "N", RT_INTEGER(struct arguments, threads, 1, RT_THREADS_MAX),
      "Threads (default: all processors); they change no byte of the results"},
     {"json", 'j', NULL, RT_FLAG(struct arguments, json), "Print JSON instead of text"},
@@ -231,7 +236,7 @@ static int explore(const struct rt_command_line *line, struct rt_exploration *ex
         rt_fail_remedy(status, journal_of(arguments) != NULL
                                    ? "the same command goes on with them"
                                    : "with -o or --csv the same command would go on with them");
-    return status == RT_OK ? judge(arguments, &assessment, resumed) : status;
+    return status == RT_OK && arguments->shard.of == 0 ? judge(arguments, &assessment, resumed) : status;
 }
 
 static int explore_with(const struct rt_command_line *line, struct rt_exploration *exploration)
@@ -258,9 +263,15 @@ static int explore_with(const struct rt_command_line *line, struct rt_exploratio
 static int run(const struct rt_command_line *line)
 {
     struct arguments *arguments = line->options;
-    struct rt_exploration exploration = {
-        .space = arguments->space, .quiet = arguments->quiet, .overwrite = arguments->overwrite};
+    struct rt_exploration exploration = {.space = arguments->space,
+                                         .quiet = arguments->quiet,
+                                         .overwrite = arguments->overwrite,
+                                         .shard = arguments->shard};
+    static const char *const of_all[] = {"report", "picture", "json", NULL};
     int status = rt_outputs_check(line);
+    if (status == RT_OK)
+        status = rt_point_shard_check(arguments->shard, journal_of(arguments), "-o or --csv",
+                                      rt_given_of(line, of_all));
     if (status == RT_OK && exploration.space.axes == 0)
         status =
             rt_fail(RT_EUSAGE, "say what varies: --vary FIELD=LOW:HIGH:STEP, such as --vary sms=80:200:8");

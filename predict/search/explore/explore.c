@@ -344,7 +344,8 @@ static int forecast_chunk(void *context, size_t chunk, size_t member)
     struct work *work = context;
     const struct rt_exploration *exploration = work->exploration;
     struct rt_network_memo *memo = rt_network_memo_of(&work->memos, member);
-    size_t count = work->table.done[chunk] ? 0 : rt_point_chunk_points(&work->table, chunk);
+    bool ours = rt_shard_has(exploration->shard, chunk) && !work->table.done[chunk];
+    size_t count = ours ? rt_point_chunk_points(&work->table, chunk) : 0;
     int status = RT_OK;
     for (size_t i = 0; status == RT_OK && i < count; i++) {
         size_t point = chunk * CHUNK_POINTS + i;
@@ -361,7 +362,7 @@ static int forecast_chunk(void *context, size_t chunk, size_t member)
 static int end_chunk(void *context, size_t chunk)
 {
     struct work *work = context;
-    if (work->table.done[chunk])
+    if (work->table.done[chunk] || !rt_shard_has(work->exploration->shard, chunk))
         return RT_OK;
     work->finished++;
     rt_progress_update(&work->progress, (double)(work->finished * CHUNK_POINTS), "%s", "");
@@ -416,16 +417,18 @@ static int explore_all(struct work *work, struct rt_threads *pool, const char *o
         status = make_key(exploration, &work->table.key);
     if (status != RT_OK || output == NULL)
         return status != RT_OK ? status : explore_chunks(work, pool);
-    status = rt_point_journal_open(output, exploration->overwrite, &work->table, &journal);
+    status =
+        rt_point_journal_open(output, exploration->shard, exploration->overwrite, &work->table, &journal);
     if (status != RT_OK)
         return status;
-    for (size_t c = 0; c < rt_point_chunks(&work->table); c++) {
+    for (size_t c = 0; c < rt_point_chunks(&work->table); c++)
         work->finished += work->table.done[c];
-        *resumed += work->table.done[c] ? rt_point_chunk_points(&work->table, c) : 0;
-    }
+    *resumed = work->table.resumed;
     work->journal = &journal;
     status = explore_chunks(work, pool);
     rt_point_journal_close(&journal);
+    if (status == RT_OK && exploration->shard.of > 0)
+        rt_point_journal_say(output, exploration->shard, &work->table);
     return status;
 }
 

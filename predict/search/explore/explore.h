@@ -8,6 +8,7 @@
 #ifndef ROOFTILE_PREDICT_SEARCH_EXPLORE_EXPLORE_H
 #define ROOFTILE_PREDICT_SEARCH_EXPLORE_EXPLORE_H
 
+#include "base/options.h"
 #include "base/threads.h"
 #include "predict/search/explore/space.h"
 #include "predict/step/forecast.h"
@@ -62,6 +63,7 @@ struct rt_exploration {
                         base */
     bool quiet;      /* no progress */
     bool overwrite;  /* a journal of another exploration may be replaced */
+    struct rt_shard shard; /* of the points: only these are forecast, into the shard's journal */
 };
 void rt_exploration_release(struct rt_exploration *exploration); /* not base and predictor */
 

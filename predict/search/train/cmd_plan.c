@@ -1,11 +1,14 @@
 /* `rooftile plan`: how many of which GPU serve a model within a target, or train it. */
+#include "base/point_journal.h"
 #include "base/status.h"
+#include "base/strings.h"
 #include "base/text.h"
 #include "models/networks/step_options.h"
 #include "models/networks/source.h"
 #include "predict/search/train/command.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { MOST_GPUS = 1 << 20, MOST_TOKENS = 1 << 20 };
 
@@ -24,20 +27,10 @@ static int read_counts(const char *option, const char *text, void *value)
     return rt_rising_numbers_read(option, text, &kind, RT_SERVING_COUNTS, value);
 }
 
-static void suggest(struct rt_text *list, const char *const *names, int count)
-{
-    for (int i = 0; i < count; i++)
-        rt_text_item(list, "\n", "%s", names[i]);
-}
-
-static void suggest_shards(struct rt_text *list)
-{
-    suggest(list, rt_shard_kinds, RT_SHARD_COUNT);
-}
-
 static void suggest_recomputes(struct rt_text *list)
 {
-    suggest(list, rt_recomputes, RT_RECOMPUTE_COUNT);
+    for (int i = 0; i < RT_RECOMPUTE_COUNT; i++)
+        rt_text_item(list, "\n", "%s", rt_recomputes[i]);
 }
 
 #define DEGREE(axis) RT_OWN(struct arguments, training.degree[axis], rt_training_degrees_read)
@@ -154,9 +147,11 @@ static const struct rt_option options[] = {
      "each)"},
     {"ep", 0, "N,...", DEGREE(RT_AXIS_EP), "GPUs that share out whole experts"},
     {"micro-batch", 0, "N,...", DEGREE(RT_AXIS_MICRO_BATCH), "Sequences of a micro batch (default: 1 to 64)"},
-    {"shard", 0, "WHAT,...", RT_ITEMS(struct arguments, training.shards, .suggests = suggest_shards),
+    {"shard", 0, "WHAT,...|I/N", RT_ITEMS(struct arguments, training.shards, .suggests = rt_shard_suggest),
      "What data-parallel GPUs share out: none, optimizer, gradients, parameters (default: what the runtime "
-     "knows)"},
+     "knows). I/N, also of serving: make part I of N of the work alone and keep it beside --csv; the same "
+     "command "
+     "without it reads all parts, makes what is missing and writes the outputs"},
     {"shard-gpus", 0, "N,...", DEGREE(RT_AXIS_SHARD_GPUS),
      "How many of the data-parallel GPUs share it out, copies beside them (default: all)"},
     {"recompute", 0, "WHAT,...",
@@ -182,7 +177,7 @@ static const struct rt_option options[] = {
      "Level of the intervals; 0: none"},
     {"csv", 0, "PLANS.csv",
      RT_TEXT(struct arguments, shared.csv, .check = rt_output_check_csv, .writes = &rt_serving_points_kind),
-     "All candidates as CSV; of serving, simulations are kept beside it while the search runs"},
+     "All candidates as CSV; what is simulated or forecast is kept beside it while the search runs"},
     {"compose", 0, "FILE.yaml", RT_TEXT(struct arguments, shared.compose, .writes = &rt_serving_compose_kind),
      "serving: also write the best plan's servers as a compose file for Docker"},
     {"trace", 0, "FILE", RT_TEXT(struct arguments, training.trace, .writes = &rt_trace_kind),
@@ -224,7 +219,6 @@ static int check_half(const struct rt_command_line *line)
                                            "pp",
                                            "dp",
                                            "micro-batch",
-                                           "shard",
                                            "recompute",
                                            "node-gpus",
                                            "node-gbs",
@@ -257,13 +251,66 @@ static int check_half(const struct rt_command_line *line)
     return RT_OK;
 }
 
+/* A shard of the work among what GPUs share out. */
+static int take_part(struct arguments *arguments)
+{
+    struct rt_names *shards = &arguments->training.shards;
+    size_t kept = 0;
+    int status = RT_OK;
+    for (size_t i = 0; status == RT_OK && i < shards->count; i++)
+        if (strchr(shards->name[i], '/') != NULL)
+            status = rt_read_shard(NULL, "--shard", shards->name[i], &arguments->shared.shard);
+        else
+            shards->name[kept++] = shards->name[i];
+    shards->count = kept;
+    if (status == RT_OK && kept > 0 && !arguments->train)
+        return rt_fail(RT_EUSAGE, "--shard %s is for plans of training; add --train", shards->name[0]);
+    return status;
+}
+
+/* Words of an option that says how and where to, not what: 0 to 2, with its value. */
+static int words_beside(const char *word, const char *next)
+{
+    static const char *const valued[] = {"--threads", "-t",      "--csv",  "--report",
+                                         "--compose", "--trace", "--shard"};
+    static const char *const bare[] = {"--overwrite", "--json", "-j", "--quiet", "-q"};
+    size_t length = strcspn(word, "=");
+    const char *value = word[length] == '=' ? word + length : next;
+    for (size_t i = 0; i < RT_COUNT(bare); i++)
+        if (strcmp(word, bare[i]) == 0)
+            return 1;
+    for (size_t i = 0; i < RT_COUNT(valued); i++)
+        if (strncmp(word, valued[i], length) == 0 && valued[i][length] == '\0')
+            return i == RT_COUNT(valued) - 1 && strchr(value, '/') == NULL ? 0 : value == next ? 2 : 1;
+    return 0;
+}
+
+/* Of what was asked for. */
+static uint64_t key_of(const struct rt_command_line *line)
+{
+    uint64_t hash = RT_HASH_START;
+    for (int i = 1, beside; i<line->argc; i += beside> 0 ? beside : 1) {
+        beside = words_beside(line->argv[i], i + 1 < line->argc ? line->argv[i + 1] : "");
+        if (beside == 0)
+            hash = rt_hash(hash, line->argv[i], strlen(line->argv[i]) + 1);
+    }
+    return hash;
+}
+
 static int run(const struct rt_command_line *line)
 {
-    const struct arguments *arguments = line->options;
+    static const char *const of_all[] = {"report", "json", "compose", "trace", NULL};
+    struct arguments *arguments = line->options;
     struct rt_model_source source;
     int status = rt_outputs_check(line);
     if (status == RT_OK)
+        status = take_part(arguments);
+    if (status == RT_OK)
         status = check_half(line);
+    if (status == RT_OK)
+        status = rt_point_shard_check(arguments->shared.shard, rt_plan_journal_of(&arguments->shared),
+                                      "--csv", rt_given_of(line, of_all));
+    arguments->shared.key = key_of(line);
     if (status == RT_OK)
         status = rt_model_source_find_as(arguments->shared.model, arguments->shared.as, &source);
     if (status != RT_OK)

@@ -134,6 +134,9 @@ static int set_request(const struct rt_plan_arguments *shared, const struct rt_t
                                             .step = arguments->step,
                                             .exhaustive = shared->exhaustive,
                                             .fallback = shared->fallback,
+                                            .overwrite = shared->overwrite,
+                                            .shard = shared->shard,
+                                            .key = shared->key,
                                             .quiet = shared->quiet};
     request->step.parallel.fabric = (enum rt_fabric)shared->fabric;
     request->step.parallel.link_gbs = shared->link_gbs;
@@ -164,15 +167,21 @@ static int make_plan(const struct rt_plan_arguments *shared, const struct rt_tra
     struct rt_threads *pool =
         rt_threads_new(shared->threads > 0 ? (size_t)shared->threads : rt_threads_processors());
     rt_interrupt_catch();
-    int status = rt_training_plan_make(request, pool, &plan);
+    int status = rt_training_plan_make(request, pool, rt_plan_journal_of(shared), &plan);
     rt_threads_free(pool);
-    if (status == RT_OK && shared->csv != NULL)
+    if (status != RT_OK || shared->shard.of > 0) {
+        rt_training_plan_release(&plan);
+        return status;
+    }
+    if (shared->csv != NULL)
         status = rt_training_write_csv(&plan, shared->csv);
     if (status == RT_OK && arguments->trace != NULL)
         status = rt_training_trace(&plan, arguments->trace);
     if (status == RT_OK)
         status = rt_training_report(&plan, rt_report_is_asked(shared->json, &shared->reports, RT_REPORT_HTML),
                                     &report);
+    if (status == RT_OK && rt_plan_journal_of(shared) != NULL)
+        rt_point_journal_remove(rt_plan_journal_of(shared));
     if (status == RT_OK)
         status = rt_report_end_with(report, shared->json, &shared->reports);
     rt_training_plan_release(&plan);

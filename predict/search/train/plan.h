@@ -28,6 +28,7 @@
 #define ROOFTILE_PREDICT_SEARCH_TRAIN_PLAN_H
 
 #include "base/outputs.h"
+#include "base/point_journal.h"
 #include "base/report.h"
 #include "base/threads.h"
 #include "models/networks/source.h"
@@ -78,6 +79,9 @@ struct rt_training_request {
     bool exhaustive;         /* bounds rule nothing out: slow */
     bool fallback;           /* the roofline where the predictor has no network for an op */
     bool quiet;              /* no progress */
+    bool overwrite;          /* a journal of another plan may be replaced */
+    struct rt_shard shard;   /* of the shapes: only their candidates are forecast, into the shard's journal */
+    uint64_t key;            /* of what was asked for: what a journal is of */
 };
 
 /* --- what can be --- */
@@ -194,10 +198,11 @@ int rt_training_forecast(const struct rt_training_plan *plan, const struct rt_tr
 /* Sets mfu, hfu, exposed and bubble. */
 void rt_training_use(const struct rt_forecast *forecast, struct rt_training_candidate *c);
 
-/* The search: fates, times and the best of each cell. RT_EUSAGE where no candidate fits: the sentence says
- * what would do. Release `out` in any case. */
+/* The search: fates, times and the best of each cell. With `output` (may be NULL) forecasts are kept in a
+ * journal beside it. RT_EUSAGE where no candidate fits: the sentence says what would do. Release `out` in any
+ * case. */
 int rt_training_plan_make(const struct rt_training_request *request, struct rt_threads *pool,
-                          struct rt_training_plan *out);
+                          const char *output, struct rt_training_plan *out);
 
 /* --- what is known of them (plan.c) --- */
 

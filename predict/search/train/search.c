@@ -2,6 +2,7 @@
 #include "base/array.h"
 #include "base/progress.h"
 #include "base/status.h"
+#include "base/strings.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "base/shared_work.h"
@@ -12,6 +13,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 const char *const rt_training_fates[RT_TRAINING_FATES] = {"cut",   "state",  "saved", "memory",
                                                           "below", "slower", "best"};
@@ -28,6 +30,9 @@ struct search {
     struct rt_network_memos memos;
     const uint32_t *list; /* of shapes or candidates */
     bool energy;          /* candidates: their energy, too */
+    struct rt_point_table
+        table; /* (candidates, TRAINED_NUMBERS): forecasts that are kept; numbers NULL: none are */
+    struct rt_point_journal *journal;
     struct rt_progress progress;
 };
 
@@ -39,12 +44,16 @@ static int count_item(void *context, size_t item)
     return RT_OK;
 }
 
-static int run_items(struct search *search, size_t count, int (*item)(void *, size_t, size_t))
+static int run_items(struct search *search, size_t count, int (*item)(void *, size_t, size_t),
+                     int (*end)(void *, size_t))
 {
-    int status = rt_shared_work_run(&(struct rt_shared_work){item, count_item, search}, search->pool, count);
-    if (status == RT_EINTERRUPTED)
-        return rt_fail(RT_EINTERRUPTED, "interrupted after %zu forecasts", search->plan->forecast_count);
-    return status;
+    int status = rt_shared_work_run(&(struct rt_shared_work){item, end, search}, search->pool, count);
+    if (status != RT_EINTERRUPTED)
+        return status;
+    rt_fail(RT_EINTERRUPTED, "interrupted after %zu forecasts", search->plan->forecast_count);
+    return rt_fail_remedy(status, search->journal != NULL
+                                      ? "the same command goes on with them"
+                                      : "with {csv} the same command would go on with them");
 }
 
 /* --- shapes, and what their bounds rule out --- */
@@ -84,6 +93,11 @@ static void rule_out_memory(struct rt_training_plan *plan, struct rt_training_ca
         c->fate = state > most ? RT_TRAINING_STATE : RT_TRAINING_SAVED;
 }
 
+static bool is_ours(const struct rt_training_plan *plan, const struct rt_training_candidate *c)
+{
+    return rt_shard_has(plan->request->shard, c->shape);
+}
+
 /* Of what is left, the shapes' kernels are forecast. */
 static int prepare(struct search *search)
 {
@@ -91,10 +105,10 @@ static int prepare(struct search *search)
     uint32_t *list = rt_malloc((plan->shape_count + 1) * sizeof *list);
     bool *needed = rt_calloc(plan->shape_count + 1, sizeof *needed);
     size_t count = 0;
-    int status = run_items(search, plan->shape_count, build_shape);
+    int status = run_items(search, plan->shape_count, build_shape, count_item);
     for (size_t i = 0; status == RT_OK && i < plan->candidate_count; i++) {
         rule_out_memory(plan, &plan->candidate[i]);
-        if (plan->candidate[i].fate == RT_TRAINING_BELOW)
+        if (plan->candidate[i].fate == RT_TRAINING_BELOW && is_ours(plan, &plan->candidate[i]))
             needed[plan->candidate[i].shape] = true;
     }
     for (uint32_t s = 0; s < plan->shape_count; s++)
@@ -102,9 +116,9 @@ static int prepare(struct search *search)
             list[count++] = s;
     search->list = list;
     if (status == RT_OK)
-        status = run_items(search, count, time_shape);
+        status = run_items(search, count, time_shape, count_item);
     for (size_t i = 0; status == RT_OK && i < plan->candidate_count; i++)
-        if (plan->candidate[i].fate == RT_TRAINING_BELOW)
+        if (plan->candidate[i].fate == RT_TRAINING_BELOW && is_ours(plan, &plan->candidate[i]))
             plan->candidate[i].bound_us = rt_training_least_us(plan, &plan->candidate[i]);
     free(needed);
     free(list);
@@ -113,14 +127,43 @@ static int prepare(struct search *search)
 
 /* --- forecasts --- */
 
-/* What it takes of the memory; where that fits its time, and its energy where the power is known. */
-static int forecast(void *context, size_t item, size_t member)
+/* A candidate's row of the journal. */
+enum {
+    TRAINED_FATE,
+    TRAINED_MEMORY,
+    TRAINED_TIME,
+    TRAINED_JOULES,
+    TRAINED_MFU,
+    TRAINED_HFU,
+    TRAINED_EXPOSED,
+    TRAINED_BUBBLE,
+    TRAINED_NUMBERS
+};
+
+static void keep_numbers(const struct rt_training_candidate *c, double *numbers)
 {
-    struct search *search = context;
-    struct rt_training_plan *plan = search->plan;
-    struct rt_training_candidate *c = &plan->candidate[search->list[item]];
+    const double all[] = {c->fate, c->memory_bytes, c->time_us, c->joules,
+                          c->mfu,  c->hfu,          c->exposed, c->bubble};
+    memcpy(numbers, all, sizeof all);
+}
+
+static void take_numbers(const double *numbers, struct rt_training_candidate *c)
+{
+    c->fate = (uint8_t)numbers[TRAINED_FATE];
+    c->memory_bytes = numbers[TRAINED_MEMORY];
+    c->time_us = numbers[TRAINED_TIME];
+    c->joules = numbers[TRAINED_JOULES];
+    c->mfu = numbers[TRAINED_MFU];
+    c->hfu = numbers[TRAINED_HFU];
+    c->exposed = numbers[TRAINED_EXPOSED];
+    c->bubble = numbers[TRAINED_BUBBLE];
+}
+
+/* What it takes of the memory; where that fits its time, and its energy where the power is known. */
+static int forecast_anew(const struct search *search, struct rt_training_candidate *c)
+{
+    const struct rt_training_plan *plan = search->plan;
     struct rt_forecast f;
-    (void)member;
     int status = rt_training_forecast(plan, c, search->energy, &f);
     if (status == RT_EUSAGE) { /* what settling lets pass and the graph does not */
         c->fate = RT_TRAINING_CUT;
@@ -137,6 +180,33 @@ static int forecast(void *context, size_t item, size_t member)
     }
     rt_forecast_release(&f);
     return RT_OK;
+}
+
+static int forecast(void *context, size_t item, size_t member)
+{
+    struct search *search = context;
+    uint32_t candidate = search->list[item];
+    struct rt_training_candidate *c = &search->plan->candidate[candidate];
+    double *numbers = search->table.numbers + (size_t)candidate * TRAINED_NUMBERS;
+    (void)member;
+    if (search->journal != NULL && search->table.done[candidate]) {
+        take_numbers(numbers, c);
+        return RT_OK;
+    }
+    int status = forecast_anew(search, c);
+    if (status == RT_OK && search->journal != NULL)
+        keep_numbers(c, numbers);
+    return status;
+}
+
+static int end_forecast(void *context, size_t item)
+{
+    struct search *search = context;
+    uint32_t candidate = search->list[item];
+    count_item(context, item);
+    return search->journal != NULL && !search->table.done[candidate]
+               ? rt_point_journal_add(search->journal, &search->table, candidate)
+               : RT_OK;
 }
 
 /* --- the best of a cell --- */
@@ -193,6 +263,8 @@ static size_t list_bounded(const struct rt_training_plan *plan, const struct rt_
     for (size_t i = cell->first; i < cell->first + cell->count; i++) {
         const struct rt_training_candidate *c = &plan->candidate[i];
         double bound = c->bound_us;
+        if (c->fate == RT_TRAINING_BELOW && !is_ours(plan, c))
+            continue;
         if (c->fate == RT_TRAINING_BELOW && cost == RT_COST_JOULES)
             bound = rt_training_least_joules(plan, c);
         if (c->fate == RT_TRAINING_BELOW && !isnan(bound))
@@ -206,7 +278,7 @@ static int forecast_wave(struct search *search, struct rt_training_cell *cell, c
                          size_t count)
 {
     search->list = wave;
-    int status = run_items(search, count, forecast);
+    int status = run_items(search, count, forecast, end_forecast);
     for (size_t i = 0; status == RT_OK && i < count; i++) {
         const struct rt_training_candidate *c = &search->plan->candidate[wave[i]];
         search->plan->forecast_count += c->fate != RT_TRAINING_CUT && !cell->weak;
@@ -263,7 +335,66 @@ static bool any_best(const struct rt_training_plan *plan)
     return false;
 }
 
-static int make(const struct rt_training_request *request, struct rt_threads *pool,
+/* What all numbers follow from: what was asked for, what can be, and what model, predictor and device make of
+ * a shape. */
+static int key_of(struct search *search, uint64_t *key)
+{
+    struct rt_training_plan *plan = search->plan;
+    struct rt_network_memo *memo = rt_network_memo_new();
+    size_t s = 0;
+    *key = plan->request->key;
+    for (size_t i = 0; i < plan->candidate_count; i++) {
+        const struct rt_training_candidate *c = &plan->candidate[i];
+        *key =
+            rt_hash(rt_hash(rt_hash(*key, &c->cell, sizeof c->cell), c->value, sizeof c->value), &c->fate, 1);
+    }
+    while (s < plan->shape_count && plan->shape[s].refused != NULL)
+        s++;
+    bool timed = s == plan->shape_count || plan->shape[s].timed;
+    int status = timed ? RT_OK : rt_training_shape_time(plan, memo, &plan->shape[s]);
+    if (status == RT_OK && s < plan->shape_count)
+        *key = rt_hash(*key, &plan->shape[s].all_us, sizeof(double));
+    rt_network_memo_free(memo);
+    return status;
+}
+
+static int search_cells(struct search *search)
+{
+    struct rt_training_plan *plan = search->plan;
+    int status = RT_OK;
+    for (size_t i = 0; status == RT_OK && i < plan->cell_count; i++)
+        status = search_cell(search, &plan->cell[i]);
+    return status;
+}
+
+static int search_with_journal(struct search *search, const char *output)
+{
+    struct rt_training_plan *plan = search->plan;
+    struct rt_point_journal journal;
+    size_t count = plan->candidate_count;
+    search->table = (struct rt_point_table){.what = "plan",
+                                            .points = count,
+                                            .width = TRAINED_NUMBERS,
+                                            .chunk = 1,
+                                            .numbers = rt_calloc(count * TRAINED_NUMBERS + 1, sizeof(double)),
+                                            .done = rt_calloc(count + 1, sizeof(bool))};
+    int status = key_of(search, &search->table.key);
+    if (status == RT_OK)
+        status = rt_point_journal_open(output, plan->request->shard, plan->request->overwrite, &search->table,
+                                       &journal);
+    if (status == RT_OK) {
+        search->journal = &journal;
+        status = search_cells(search);
+        rt_point_journal_close(&journal);
+    }
+    if (status == RT_OK && plan->request->shard.of > 0)
+        rt_point_journal_say(output, plan->request->shard, &search->table);
+    free(search->table.numbers);
+    free(search->table.done);
+    return status;
+}
+
+static int make(const struct rt_training_request *request, struct rt_threads *pool, const char *output,
                 struct rt_training_plan *out)
 {
     struct search search = {.plan = out, .pool = pool};
@@ -276,8 +407,8 @@ static int make(const struct rt_training_request *request, struct rt_threads *po
         return status;
     rt_progress_start(&search.progress, "plan: forecasts", 0, request->quiet);
     status = prepare(&search);
-    for (size_t i = 0; status == RT_OK && i < out->cell_count; i++)
-        status = search_cell(&search, &out->cell[i]);
+    if (status == RT_OK)
+        status = output != NULL ? search_with_journal(&search, output) : search_cells(&search);
     rt_progress_end(&search.progress);
     rt_network_memos_release(&search.memos);
     return status;
@@ -308,13 +439,14 @@ static int64_t enough_gpus(const struct rt_training_request *request, struct rt_
     int64_t found = 0;
     more.quiet = true;
     more.strong = true;
+    more.shard = (struct rt_shard){0, 0};
     more.gpus_count = 1;
     for (int doubling = 0; doubling < 6 && found == 0; doubling++) {
         struct rt_training_plan plan;
         more.gpus[0] = 2 * (doubling == 0 ? request->gpus[request->gpus_count - 1] : more.gpus[0]);
         if (more.gpus[0] > request->step.batch * 64)
             break;
-        int status = make(&more, pool, &plan);
+        int status = make(&more, pool, NULL, &plan);
         found = status == RT_OK && any_best(&plan) ? more.gpus[0] : 0;
         rt_training_plan_release(&plan);
         if (status != RT_OK && status != RT_EUSAGE)
@@ -359,10 +491,10 @@ static int refuse(const struct rt_training_plan *plan, struct rt_threads *pool)
 }
 
 int rt_training_plan_make(const struct rt_training_request *request, struct rt_threads *pool,
-                          struct rt_training_plan *out)
+                          const char *output, struct rt_training_plan *out)
 {
-    int status = make(request, pool, out);
-    if (status == RT_OK && !any_best(out))
+    int status = make(request, pool, output, out);
+    if (status == RT_OK && request->shard.of == 0 && !any_best(out))
         status = refuse(out, pool);
     return status;
 }

@@ -287,7 +287,6 @@ int rt_serving_simulate(const struct rt_serving_plan *plan, size_t candidate, do
     int status = rt_serve_simulate(&load, &system, &options, &result);
     if (status != RT_OK)
         return status;
-    numbers[RT_PLANNED_CANDIDATE] = (double)candidate;
     numbers[RT_PLANNED_TTFT] = quantile(&result.ttft_us, request->percentile);
     numbers[RT_PLANNED_TPOT] = quantile(&result.tpot_us, request->percentile);
     numbers[RT_PLANNED_TTFT_HALF] = result.ttft_us.p50;

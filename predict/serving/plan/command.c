@@ -220,6 +220,7 @@ static int set_request(const struct rt_plan_arguments *shared, const struct rt_s
                                            .exhaustive = shared->exhaustive,
                                            .fallback = shared->fallback,
                                            .overwrite = shared->overwrite,
+                                           .shard = shared->shard,
                                            .quiet = shared->quiet};
     if (shared->counts.value[shared->counts.count - 1] > MOST_GPUS)
         return rt_fail(RT_EUSAGE, "--gpus %g: servers are planned on at most %d GPUs",
@@ -239,7 +240,7 @@ static int set_request(const struct rt_plan_arguments *shared, const struct rt_s
 /* ---- the plan ---- */
 
 /* Simulations lie in a journal beside the CSV; none where that is a device or a pipe. */
-static const char *journal_of(const struct rt_plan_arguments *shared)
+const char *rt_plan_journal_of(const struct rt_plan_arguments *shared)
 {
     return shared->csv != NULL && !rt_target_is_special(shared->csv) ? shared->csv : NULL;
 }
@@ -250,15 +251,19 @@ static int make_plan(const struct rt_plan_arguments *shared, const struct rt_ser
     struct rt_threads *pool =
         rt_threads_new(shared->threads > 0 ? (size_t)shared->threads : rt_threads_processors());
     rt_interrupt_catch();
-    int status = rt_serving_plan_make(request, pool, journal_of(shared), &plan);
+    int status = rt_serving_plan_make(request, pool, rt_plan_journal_of(shared), &plan);
     rt_threads_free(pool);
-    if (status == RT_OK && shared->csv != NULL)
+    if (status != RT_OK || shared->shard.of > 0) {
+        rt_serving_plan_release(&plan);
+        return status;
+    }
+    if (shared->csv != NULL)
         status = rt_serving_write_points(&plan, shared->csv);
     int64_t best = status == RT_OK ? rt_serving_best(&plan, SIZE_MAX, 0) : -1;
     if (best >= 0 && shared->compose != NULL)
         status = rt_serving_write_compose(&plan, (size_t)best, shared->compose);
-    if (status == RT_OK && journal_of(shared) != NULL)
-        rt_point_journal_remove(journal_of(shared));
+    if (status == RT_OK && rt_plan_journal_of(shared) != NULL)
+        rt_point_journal_remove(rt_plan_journal_of(shared));
     if (status == RT_OK)
         status = rt_report_end_with(rt_serving_plan_report(&plan), shared->json, &shared->reports);
     rt_serving_plan_release(&plan);

@@ -16,6 +16,8 @@ struct rt_plan_arguments {
     double confidence, link_gbs;
     int fabric;
     bool exhaustive, fallback, overwrite, json, quiet;
+    struct rt_shard shard;
+    uint64_t key; /* of what was asked for, but not how and where to */
 };
 
 struct rt_serving_arguments {
@@ -38,6 +40,9 @@ int rt_rising_numbers_read(const char *option, const char *text, const struct rt
 int rt_serving_users_read(const char *option, const char *text, void *value);
 
 /* RT_EUSAGE where the model is not served, or options do not fit. */
+/* The file that what is done lies beside (base/point_journal.h); NULL: it is kept nowhere. */
+const char *rt_plan_journal_of(const struct rt_plan_arguments *shared);
+
 int rt_serving_plan_run(const struct rt_plan_arguments *shared, const struct rt_serving_arguments *arguments,
                         const struct rt_model_source *source);
 

@@ -77,6 +77,7 @@ struct rt_serving_request {
     bool exhaustive;   /* bounds rule nothing out: slow */
     bool fallback;     /* the roofline where the predictor has no network for an op */
     bool overwrite;    /* a journal of another plan may be replaced */
+    struct rt_shard shard; /* of the simulations: only these are made, into the shard's journal */
     bool quiet;        /* no progress */
 };
 

@@ -23,7 +23,6 @@ struct rt_serving_candidate {
 
 /* What a simulation says of a candidate; the row of a journal. */
 enum {
-    RT_PLANNED_CANDIDATE, /* its number */
     RT_PLANNED_TTFT,      /* us, at the percentile of the targets */
     RT_PLANNED_TPOT,      /* us, likewise */
     RT_PLANNED_TTFT_HALF, /* us, medians */
@@ -43,9 +42,9 @@ struct rt_serving_plan {
     struct rt_serving_candidate *candidate;
     uint8_t *fate; /* (candidate_count), enum rt_serving_fate */
     size_t candidate_count;
-    double *found;       /* (found_count, RT_PLANNED_NUMBERS): simulations in their order */
+    double *found;       /* (those that bounds did not rule out, RT_PLANNED_NUMBERS): simulations */
     size_t found_count;  /* candidates that were simulated */
-    size_t resumed;      /* of them, those that a journal had */
+    size_t resumed;      /* simulations that a journal had */
     uint32_t *simulated; /* (candidate_count): its row of `found`; UINT32_MAX: none */
 };
 void rt_serving_plan_release(struct rt_serving_plan *plan);

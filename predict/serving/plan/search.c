@@ -19,8 +19,8 @@ struct search {
     struct rt_network_memos memos;
     struct rt_progress progress;
     /* Simulations: */
-    const uint32_t *wave; /* candidates; the first goes into row `from` of the table */
-    size_t from;
+    const uint32_t *wave; /* candidates */
+    uint32_t *row;        /* (candidates): of the table, whatever the order of the simulations */
     struct rt_point_table table;
     struct rt_point_journal *journal; /* NULL: none */
 };
@@ -79,7 +79,7 @@ static bool any_engine(const struct rt_serving_plan *plan)
 static int simulate(void *context, size_t item, size_t member)
 {
     struct search *search = context;
-    size_t row = search->from + item;
+    size_t row = search->row[search->wave[item]];
     (void)member;
     return search->table.done[row] ? RT_OK
                                    : rt_serving_simulate(search->plan, search->wave[item],
@@ -89,7 +89,7 @@ static int simulate(void *context, size_t item, size_t member)
 static int end_simulation(void *context, size_t item)
 {
     struct search *search = context;
-    size_t row = search->from + item;
+    size_t row = search->row[search->wave[item]];
     rt_progress_step(&search->progress, 1, "");
     return search->journal != NULL && !search->table.done[row]
                ? rt_point_journal_add(search->journal, &search->table, row)
@@ -180,15 +180,13 @@ static int run_wave(struct search *search, const uint32_t *wave, size_t count)
 {
     struct rt_serving_plan *plan = search->plan;
     search->wave = wave;
-    search->from = plan->found_count;
-    for (size_t i = 0; i < count; i++)
-        plan->resumed += search->table.done[search->from + i];
     int status =
         rt_shared_work_run(&(struct rt_shared_work){simulate, end_simulation, search}, search->pool, count);
     if (status != RT_OK)
         return status;
     for (size_t i = 0; i < count; i++) {
-        plan->simulated[wave[i]] = (uint32_t)plan->found_count++;
+        plan->simulated[wave[i]] = search->row[wave[i]];
+        plan->found_count++;
         plan->fate[wave[i]] = (uint8_t)judge(plan->request, rt_serving_numbers(plan, wave[i]));
     }
     return RT_OK;
@@ -253,12 +251,25 @@ static size_t list_left(const struct rt_serving_plan *plan, uint32_t *left)
     return count;
 }
 
+/* Numbers the rows of the table, and keeps of what is left the part that is the shard's. */
+static size_t number_rows(struct search *search, uint32_t *left, size_t count)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        search->row[left[i]] = (uint32_t)i;
+        if (rt_shard_has(search->plan->request->shard, i))
+            left[kept++] = left[i];
+    }
+    return kept;
+}
+
 static int search_all(struct search *search, const char *output)
 {
     struct rt_serving_plan *plan = search->plan;
     uint32_t *left = rt_malloc((plan->candidate_count + 1) * sizeof *left);
     struct rt_point_journal journal;
     size_t count = list_left(plan, left);
+    search->row = rt_malloc((plan->candidate_count + 1) * sizeof *search->row);
     search->table =
         (struct rt_point_table){.what = "plan",
                                 .key = key_of(plan),
@@ -268,16 +279,20 @@ static int search_all(struct search *search, const char *output)
                                 .numbers = rt_calloc(count * RT_PLANNED_NUMBERS + 1, sizeof(double)),
                                 .done = rt_calloc(count + 1, sizeof(bool))};
     plan->found = search->table.numbers;
-    int status = output != NULL
-                     ? rt_point_journal_open(output, plan->request->overwrite, &search->table, &journal)
-                     : RT_OK;
+    int status = output != NULL ? rt_point_journal_open(output, plan->request->shard,
+                                                        plan->request->overwrite, &search->table, &journal)
+                                : RT_OK;
     if (status == RT_OK) {
         search->journal = output != NULL ? &journal : NULL;
-        status = run_waves(search, left, count);
+        plan->resumed = search->table.resumed;
+        status = run_waves(search, left, number_rows(search, left, count));
         if (output != NULL)
             rt_point_journal_close(&journal);
     }
+    if (status == RT_OK && plan->request->shard.of > 0)
+        rt_point_journal_say(output, plan->request->shard, &search->table);
     free(search->table.done);
+    free(search->row);
     free(left);
     return status;
 }
@@ -291,9 +306,9 @@ static void mark_front_of(struct rt_serving_plan *plan, size_t gpu)
     bool *front = rt_malloc(plan->found_count + 1);
     uint32_t *met = rt_malloc((plan->found_count + 1) * sizeof *met);
     size_t count = 0;
-    for (size_t f = 0; f < plan->found_count; f++) {
-        uint32_t c = (uint32_t)plan->found[f * RT_PLANNED_NUMBERS + RT_PLANNED_CANDIDATE];
-        if (plan->fate[c] != RT_SERVING_FRONT || plan->engine[plan->candidate[c].engine].gpu != gpu)
+    for (uint32_t c = 0; c < plan->candidate_count; c++) {
+        if (plan->simulated[c] == UINT32_MAX || plan->fate[c] != RT_SERVING_FRONT ||
+            plan->engine[plan->candidate[c].engine].gpu != gpu)
             continue;
         front[count] = true;
         values[2 * count] = -rt_serving_user_rate(plan, c);

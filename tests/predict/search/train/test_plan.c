@@ -63,7 +63,7 @@ static void ask(const char *gpu, struct rt_training_request *out)
 
 static void make(const struct rt_training_request *request, struct rt_training_plan *plan)
 {
-    RT_ASSERT_OK(rt_training_plan_make(request, NULL, plan));
+    RT_ASSERT_OK(rt_training_plan_make(request, NULL, NULL, plan));
 }
 
 static void check_same_best(const struct rt_training_plan *a, const struct rt_training_plan *b)
@@ -193,7 +193,7 @@ static void test_threads(void)
     struct rt_threads *pool = rt_threads_new(3);
     ask("H100,memory_gib=14", &request);
     make(&request, &one);
-    RT_ASSERT_OK(rt_training_plan_make(&request, pool, &three));
+    RT_ASSERT_OK(rt_training_plan_make(&request, pool, NULL, &three));
     check_same_best(&one, &three);
     for (size_t i = 0; i < one.candidate_count; i++) {
         CU_ASSERT_EQUAL(one.candidate[i].fate, three.candidate[i].fate);
@@ -253,11 +253,11 @@ static void test_refusals(void)
     ask("H100,memory_gib=3", &request);
     request.gpus_count = 1;
     request.gpus[0] = 1;
-    RT_ASSERT_FAILS(rt_training_plan_make(&request, NULL, &plan), RT_EUSAGE, "what would fit: gpus");
+    RT_ASSERT_FAILS(rt_training_plan_make(&request, NULL, NULL, &plan), RT_EUSAGE, "what would fit: gpus");
     rt_training_plan_release(&plan);
     ask("H100", &request);
     request.axis[RT_AXIS_TP] = (struct rt_training_values){{3}, 1};
-    RT_ASSERT_FAILS(rt_training_plan_make(&request, NULL, &plan), RT_EUSAGE, "tp 3: divides none");
+    RT_ASSERT_FAILS(rt_training_plan_make(&request, NULL, NULL, &plan), RT_EUSAGE, "tp 3: divides none");
     rt_training_plan_release(&plan);
 }
 

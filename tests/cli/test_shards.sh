@@ -1,0 +1,48 @@
+# --shard I/N of explore, plan and predict --jobs: parts that machines share make the same bytes as one.
+. "$ROOFTILE_SOURCE/tests/cli/lib.sh"
+cd "$work" || exit 1
+
+explore="explore --gpu H100 --model gpt2 -q --vary sms=60:200,l2_mib=20:200 --sample 1500"
+serve="plan --model gpt2-large --gpu H100 --gpus 1,2 --isl 256 --osl 32 --users 1,8,64 -q"
+train="plan --train --model llama-3.1-8b --gpu H100 --gpus 8 --batch 64 --seq 4096 -q"
+# same NAME WORDS OUTPUT: three shards, the second begun twice, and the whole behind them.
+same() {
+    local shard name=$1 words=$2 out=$3
+    # shellcheck disable=SC2086  # a list of words
+    "$ROOFTILE" $words $out one.csv >one.txt
+    for shard in 3 2 1 2; do # shellcheck disable=SC2086
+        succeeds "$name: shard $shard" "$ROOFTILE" $words $out two.csv --shard $shard/3
+        holds "$name: says where shard $shard is" "two.csv.shard-$shard-of-3" stdout
+    done
+    [ ! -e two.csv ] && ok "$name: no shard writes the whole" || not_ok "$name: no shard writes the whole"
+    # What a kill left: a beginning of a chunk.
+    truncate -s -5 two.csv.shard-3-of-3
+    # shellcheck disable=SC2086
+    succeeds "$name: the whole" "$ROOFTILE" $words $out two.csv
+    cmp -s one.csv two.csv && ok "$name: the same table" || not_ok "$name: the same table"
+    cmp -s one.txt stdout && ok "$name: the same report" || not_ok "$name: the same report" "$(diff one.txt stdout | head -n 4)"
+    is "$name: and no journal is left" "$(find . -name 'two.csv.*')" ""
+    # shellcheck disable=SC2086
+    "$ROOFTILE" $words $out two.csv --shard 1/2 --overwrite >/dev/null
+    # shellcheck disable=SC2086
+    refuses "$name: of another" 2 "two.csv.shard-1-of-2: is of another" "$ROOFTILE" ${words/H100/H200} $out two.csv --overwrite
+    rm two.csv*
+    # shellcheck disable=SC2086
+    refuses "$name: nowhere" 2 "say where all points go" "$ROOFTILE" $words --shard 1/2
+    # shellcheck disable=SC2086
+    refuses "$name: no report" 2 "--report is written by the same command without --shard" "$ROOFTILE" $words $out two.csv --shard 1/2 --report r.json
+    rm -f one.csv
+}
+same explore "$explore" --csv
+same serving "$serve" --csv
+same training "$train" --csv
+for i in $(seq 103); do echo "{\"model\": \"gpt2\", \"gpu\": \"H100\", \"batch\": $((1 + i % 7)), \"id\": $i}"; done >jobs.jsonl
+"$ROOFTILE" predict --jobs jobs.jsonl >one.jsonl
+for shard in 1 2 3 4; do "$ROOFTILE" predict --jobs jobs.jsonl --shard $shard/4; done >two.jsonl
+cmp -s one.jsonl two.jsonl && ok "jobs: the same lines" || not_ok "jobs: the same lines" "$(wc -l one.jsonl two.jsonl)"
+is "jobs: all" "$(wc -l <one.jsonl)" 103
+refuses "jobs: of standard input" 2 "give --jobs a file" "$ROOFTILE" predict --jobs - --shard 1/2
+refuses "a part of one step" 2 "parts are of the lines of --jobs" "$ROOFTILE" predict --gpu H100 --model gpt2 --shard 1/2
+refuses "what GPUs share out" 2 "--shard optimizer is for plans of training" "$ROOFTILE" $serve --shard optimizer
+refuses "no part" 2 "--shard 3/2: must be I/N" "$ROOFTILE" $serve --csv a.csv --shard 3/2
+finish
