@@ -1,5 +1,6 @@
-# scripts/slurm/collect.sbatch under a real Slurm of one node on loopback, which this test starts and ends: shards of a
-# plan, requeued in the middle, then merged, are what one machine makes. Needs root, slurm-wlm and munge.
+# scripts/slurm/shards.sbatch under a real Slurm of two nodes on loopback, which this test starts and ends: shards of a
+# plan and of an exploration, requeued or with their node killed in the middle, then merged, are what one machine makes.
+# Needs root, slurm-wlm and munge.
 . "$ROOFTILE_SOURCE/tests/cli/lib.sh"
 PATH=$PATH:/usr/sbin:/sbin
 [ "$(id -u)" = 0 ] || skip_all slurm "its daemons are started as root"
@@ -7,7 +8,7 @@ for program in slurmctld slurmd munged sbatch scontrol squeue; do
     command -v $program >/dev/null || skip_all slurm "no $program; apt-get install slurm-wlm munge"
 done
 cd "$work"
-script="$ROOFTILE_SOURCE/scripts/slurm/collect.sbatch"
+script="$ROOFTILE_SOURCE/scripts/slurm/shards.sbatch"
 
 # wait_for SECONDS COMMAND...: until it succeeds.
 wait_for() {
@@ -45,13 +46,12 @@ SlurmdUser=root
 AuthType=auth/munge
 AuthInfo=socket=$work/munge/socket,cred_expire=5
 SlurmctldPort=$port
-SlurmdPort=$((port + 1))
 StateSaveLocation=$work/state
-SlurmdSpoolDir=$work/spool
+SlurmdSpoolDir=$work/spool/%n
 SlurmctldPidFile=$work/cluster/slurmctld.pid
-SlurmdPidFile=$work/cluster/slurmd.pid
+SlurmdPidFile=$work/cluster/slurmd-%n.pid
 SlurmctldLogFile=$work/cluster/slurmctld.log
-SlurmdLogFile=$work/cluster/slurmd.log
+SlurmdLogFile=$work/cluster/slurmd-%n.log
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
 SelectType=select/cons_tres
@@ -65,7 +65,9 @@ MailProg=/bin/true
 ReturnToService=2
 SchedulerParameters=batch_sched_delay=0,sched_interval=1
 KillWait=2
-NodeName=$host NodeAddr=127.0.0.1 CPUs=$(nproc) State=UNKNOWN
+SlurmdTimeout=8
+NodeName=one NodeHostname=$host NodeAddr=127.0.0.1 Port=$((port + 1)) CPUs=1 State=UNKNOWN
+NodeName=two NodeHostname=$host NodeAddr=127.0.0.1 Port=$((port + 2)) CPUs=1 State=UNKNOWN
 PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 END
 echo "CgroupPlugin=cgroup/v1" >cluster/cgroup.conf
@@ -76,19 +78,22 @@ wait_for 60 test -S munge/socket || skip_all slurm "munged does not start: $(tai
 slurmctld -D -c >cluster/out 2>&1 &
 daemons+=($!)
 wait_for 60 sinfo || skip_all slurm "slurmctld does not start: $(tail -n 1 cluster/out)"
-slurmd -D -N "$host" >cluster/out.node 2>&1 &
-daemons+=($!)
-idle() { [ "$(sinfo --noheader --format=%T)" = idle ]; }
-wait_for 60 idle || skip_all slurm "slurmd does not start: $(tail -n 1 cluster/out.node)"
+mkdir spool/one spool/two
+for node in one two; do
+    slurmd -D -N $node >cluster/out.$node 2>&1 &
+    daemons+=($!)
+done
+idle() { [ "$(sinfo --noheader --Node --format=%T | sort -u)" = idle ]; }
+wait_for 60 idle || skip_all slurm "slurmd does not start: $(tail -n 1 cluster/out.one cluster/out.two)"
 
 # ---- one machine, then three shards that are requeued in the middle ----
 export ROOFTILE GRES= TIME=10 SHARDS=3 OUT=$work/out
-export COLLECT="--backend synthetic --count 300 --faults slow=60,oom=0.05 --quiet"
-succeeds whole "$ROOFTILE" collect $COLLECT --faults slow=1,oom=0.05 -o whole.h5
+export RUN="collect --backend synthetic --count 300 --faults slow=60,oom=0.05 --quiet"
+succeeds whole "$ROOFTILE" $RUN --faults slow=1,oom=0.05 -o whole.h5
 succeeds submit bash "$script"
-holds submit_says_shards "measures shards 1,2,3 of 3" "$work/stdout"
-holds submit_says_merge "then merges them into $OUT/collection.h5" "$work/stdout"
-array=$(sed -n 's/^job \([0-9]*\) measures.*/\1/p' "$work/stdout")
+holds submit_says_shards "makes shards 1,2,3 of 3" "$work/stdout"
+holds submit_says_merge "then merges them in $OUT" "$work/stdout"
+array=$(sed -n 's/^job \([0-9]*\) makes.*/\1/p' "$work/stdout")
 begun() { [ "$(find "$OUT/shard-$1-of-3.h5.journal" -type f 2>/dev/null | wc -l)" -gt 1 ]; }
 state() { scontrol show job --oneliner "${array}_$1" | tr ' ' '\n' | grep "^$2="; }
 if wait_for 600 begun 1 && sleep 1.5 && [ ! -e "$OUT/shard-1-of-3.h5" ]; then
@@ -109,7 +114,7 @@ wait_for 800 empty && ok queue_empties || not_ok queue_empties "$(squeue)" "$(ta
 is shard_1_restarted "$(grep -c '^shard 1 of 3 on' "$OUT/logs/shard-1-of-3.log")" 2
 is shard_2_restarted "$(grep -c '^shard 2 of 3 on' "$OUT/logs/shard-2-of-3.log")" 2
 is shard_3_ran_once "$(grep -c '^shard 3 of 3 on' "$OUT/logs/shard-3-of-3.log")" 1
-holds shard_2_says_why "the time limit is near; shard 2 is saved" "$OUT/logs/shard-2-of-3.log"
+holds shard_2_says_why "the time limit is near; what is done is kept" "$OUT/logs/shard-2-of-3.log"
 holds merged "600 samples, 0 workloads, 2 devices; 0 exact duplicates dropped" "$OUT/logs/merge.log"
 holds merged_is_validated "no sample is faster than its GPU's peaks allow" "$OUT/logs/merge.log"
 # The same, but for the fault that made it slow.
@@ -124,11 +129,11 @@ diff <(grep -v ,faults, one/groups.csv) <(grep -v ,faults, three/groups.csv) >"$
 cp "$OUT/shard-2-of-3.h5" before.h5
 rm "$OUT/shard-3-of-3.h5" "$OUT/collection.h5"
 succeeds again bash "$script"
-holds again_says "measures shards 3 of 3" "$work/stdout"
+holds again_says "makes shards 3 of 3" "$work/stdout"
 wait_for 600 test -e "$OUT/collection.h5" && ok again_merges || not_ok again_merges "$(squeue; tail -n 3 "$OUT"/logs/*)"
 cmp -s before.h5 "$OUT/shard-2-of-3.h5" && ok again_keeps || not_ok again_keeps "shard 2 changed"
 wait_for 600 empty
-"$ROOFTILE" dataset export "$OUT/collection.h5" -o three >/dev/null
+"$ROOFTILE" dataset export "$OUT/collection.h5" -o three --overwrite >/dev/null
 cmp -s one/samples.csv three/samples.csv && ok again_same || not_ok again_same "the dataset changed"
 
 # As a job itself.
@@ -144,15 +149,46 @@ refuse() {
     local status=$?
     if [ $status = 1 ] && grep -qF -- "$words" "$work/stderr"; then ok "$name"; else not_ok "$name" "exit status $status" "$(cat "$work/stderr")"; fi
 }
-refuse other_options "was begun with" COLLECT="--backend synthetic --count 30"
+refuse other_options "was begun with" RUN="collect --backend synthetic --count 30"
 refuse no_program 'there is no program "/none/rooftile"' ROOFTILE=/none/rooftile
 refuse no_shards 'SHARDS is "many"' SHARDS=many
 refuse no_folder "cannot be made" OUT=/proc/out
 refuse bad_sbatch "sbatch refused the array" OUT="$work/refused" SUBMIT=--partition=none
-succeeds bad_collect env OUT="$work/bad" COLLECT="--backend none" SHARDS=1 bash "$script"
+succeeds bad_collect env OUT="$work/bad" RUN="collect --backend none" SHARDS=1 bash "$script"
 wait_for 600 empty && ok bad_collect_leaves_no_merge || not_ok bad_collect_leaves_no_merge "$(squeue)"
 holds bad_collect_says "rooftile: " "$work/bad/logs/shard-1-of-1.log"
 [ ! -e "$work/bad/collection.h5" ] && ok bad_collect_makes_nothing || not_ok bad_collect_makes_nothing "there is a collection"
-succeeds one_shard env OUT="$work/single" COLLECT="--backend synthetic --count 20 -q" SHARDS=1 bash "$script"
+succeeds one_shard env OUT="$work/single" RUN="collect --backend synthetic --count 20 -q" SHARDS=1 bash "$script"
 wait_for 600 test -e "$work/single/collection.h5" && ok one_shard_merges || not_ok one_shard_merges "$(tail -n 3 "$work"/single/logs/*)"
+
+# ---- an exploration, and a node that dies with its shard ----
+export RUN="explore --gpu H100 --model gpt2-large --model gpt2-medium --vary sms=60:200,l2_mib=20:200 --sample 20000 -t 1" SHARDS=2 OUT=$work/explored
+# shellcheck disable=SC2086
+succeeds one_exploration "$ROOFTILE" $RUN -q -o one.h5 --csv one.csv
+succeeds submit_exploration bash "$script"
+size_of() { stat -c %s "$OUT/points.h5.shard-$1-of-2" 2>/dev/null || echo 0; }
+halfway() { [ "$(size_of 1)" -gt 20000 ] && [ "$(size_of 2)" -gt 20000 ]; }
+of_node_two() { grep -lsz '^SLURMD_NODENAME=two$' /proc/[0-9]*/environ | sed 's,/proc/\([0-9]*\)/.*,\1,'; }
+if wait_for 300 halfway && [ ! -e "$OUT/shard-2-of-2.done" ]; then
+    ok both_nodes_explore
+    kill -9 "${daemons[3]}" $(of_node_two) 2>/dev/null
+    is its_job_is_gone "$(of_node_two)" ""
+else
+    not_ok both_nodes_explore "$(squeue)" "$(ls -l "$OUT")" "$(tail -n 3 "$OUT"/logs/*)"
+fi
+wait_for 800 empty && ok exploration_ends || not_ok exploration_ends "$(squeue)" "$(sinfo --Node)" "$(tail -n 5 "$OUT"/logs/*)"
+# Slurm begins the shard anew on the other node, or gives it up; then the last job makes what is missing of it.
+cmp -s one.csv "$OUT/points.csv" && cmp -s one.h5 "$OUT/points.h5" && ok same_exploration || not_ok same_exploration "$(ls -l "$OUT")" "$(cat "$OUT"/logs/merge.log)"
+is nothing_beside_it "$(ls "$OUT" | grep -c 'points.h5.shard\|journal')" 0
+export RUN="plan --train --model gpt2-large --gpu H100 --gpus 8 --batch 64 --seq 1024" OUT=$work/planned
+# shellcheck disable=SC2086
+succeeds one_plan "$ROOFTILE" $RUN -q --csv plans.csv
+succeeds submit_plan bash "$script"
+wait_for 600 test -e "$OUT/plan.json" && cmp -s plans.csv "$OUT/plans.csv" && ok same_plan || not_ok same_plan "$(tail -n 5 "$OUT"/logs/*)"
+for i in $(seq 50); do echo "{\"model\": \"gpt2\", \"gpu\": \"H100\", \"batch\": $i}"; done >jobs.jsonl
+export RUN="predict --jobs $work/jobs.jsonl" OUT=$work/lines
+# shellcheck disable=SC2086
+"$ROOFTILE" $RUN >one.jsonl
+succeeds submit_lines bash "$script"
+wait_for 600 test -e "$OUT/forecasts.jsonl" && cmp -s one.jsonl "$OUT/forecasts.jsonl" && ok same_lines || not_ok same_lines "$(tail -n 5 "$OUT"/logs/*)"
 finish
