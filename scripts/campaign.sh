@@ -77,7 +77,7 @@ generate_turn() { # config or onnx
     local until=$((SECONDS + seconds)) seed
     did=0
     while [ $SECONDS -lt $until ]; do
-        seed=$(($(date +%N) + RANDOM * 1000000000))
+        seed=$((10#$(date +%N) + RANDOM * 1000000000))
         rm -rf "$work/made" && mkdir "$work/made"
         python3 "$tree/tests/fuzz/generate.py" "$1" 200 "$seed" "$work/made" || { found=1 && return; }
         if ! timeout 600 "$fuzz/tests/fuzz_replay" "$1" 0 1 "$work/made" >"$work/log" 2>&1; then

@@ -44,6 +44,7 @@ words() { # COMMAND
     evaluate) echo "evaluate -p in/p.h5 in/a.h5 -q --report out.json --report out.md --overwrite" ;;
     predict) echo "predict --gpu H100 --model gpt2 --trace out.json --overwrite" ;;
     explore) echo "explore --gpu H100 --model gpt2 -q --vary sms=60:200,l2_mib=20:200 --sample 2000 -o out.h5 --csv out.csv --picture out.svg --overwrite" ;;
+    plan) echo "plan --train --model gpt2 --gpu H100 --gpus 8 --batch 32 --seq 512 -q -t 1 --csv out.csv --overwrite" ;;
     crossval) echo "crossval in/a.h5 --leave-out gpu -p linear -q --jobs 1 -o out --report out.md --overwrite=report" ;;
     esac
 }
@@ -55,6 +56,7 @@ before() { # COMMAND: another output of the same kind
     evaluate) "$ROOFTILE" evaluate -p roofline in/b.h5 -q --report out.json --report out.md ;;
     predict) "$ROOFTILE" predict --gpu H200 --model gpt2 --trace out.json ;;
     explore) "$ROOFTILE" explore --gpu H200 --model gpt2 -q --vary sms=60:200:10 -o out.h5 --csv out.csv --picture out.svg ;;
+    plan) "$ROOFTILE" plan --train --model gpt2 --gpu H200 --gpus 8 --batch 32 --seq 512 -q -t 1 --csv out.csv ;;
     crossval) echo "# old" >out.md ;;
     esac >/dev/null
 }
@@ -180,5 +182,5 @@ fill_command() { # COMMAND
 
 one=kill_command
 [ "$attack" = kills ] || one=fill_command
-for command in ${*:-merge import export calibrate baseline train collect evaluate predict explore crossval}; do $one "$command"; done
+for command in ${*:-merge import export calibrate baseline train collect evaluate predict explore plan crossval}; do $one "$command"; done
 [ $lost = 0 ]

@@ -3,7 +3,7 @@
 . "$(dirname "$0")/lib.sh"
 succeeds "nothing is lost, nothing is left" bash "$ROOFTILE_SOURCE/tests/cli/attacks.sh" kills 4
 grep '^not ok' "$work/stdout" | sed 's/^not ok/#/'
-for command in merge import export calibrate baseline train collect evaluate predict explore crossval; do
+for command in merge import export calibrate baseline train collect evaluate predict explore plan crossval; do
     holds "$command: 4 kills" "$command: 4 kills" "$work/stdout"
 done
 finish
