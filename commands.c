@@ -40,7 +40,7 @@ static const struct rt_command completion = {
 extern const struct rt_command rt_command_collect, rt_command_dataset, rt_command_devices, rt_command_graph,
     rt_command_train, rt_command_calibrate, rt_command_predict, rt_command_evaluate, rt_command_crossval,
     rt_command_explore, rt_command_advise, rt_command_pack, rt_command_simulate, rt_command_serve,
-    rt_command_plan, rt_command_card, rt_command_compare;
+    rt_command_plan, rt_command_card, rt_command_compare, rt_command_web;
 
 static const struct rt_command *const commands[] = {
     &rt_command_collect,  &rt_command_dataset,   &rt_command_devices, &rt_command_graph,
@@ -48,6 +48,10 @@ static const struct rt_command *const commands[] = {
     &rt_command_crossval, &rt_command_explore,   &rt_command_advise,  &rt_command_pack,
     &rt_command_simulate, &rt_command_serve,     &rt_command_plan,    &rt_command_card,
     &rt_command_compare,
+#ifdef ROOFTILE_PROGRAM /* librooftile serves nobody */
+    &rt_command_web,
+#endif
+
     &completion,
 };
 

@@ -34,16 +34,16 @@ static const struct rt_option options[] = {
     {"json", 'j', NULL, RT_FLAG(struct arguments, json), "Print JSON instead of text"},
 };
 
-static enum kind kind_of(const char *name)
+/* `unknown`: of a file that cannot be read. */
+static enum kind kind_of(const char *name, enum kind unknown)
 {
     char *format = rt_h5_format(name);
     bool predictor = strcmp(name, "pretrained") == 0 || strcmp(name, "roofline") == 0 ||
                      (format != NULL && strcmp(format, RT_PREDICTOR_FORMAT) == 0);
-    bool file =
-        strlen(name) > 3 && strcmp(name + strlen(name) - 3, ".h5") == 0; /* one that cannot be read, too */
-    bool dataset = format != NULL ? strcmp(format, RT_DATASET_FORMAT) == 0 : file;
+    bool dataset = format != NULL && strcmp(format, RT_DATASET_FORMAT) == 0;
+    bool file = format == NULL && strlen(name) > 3 && strcmp(name + strlen(name) - 3, ".h5") == 0;
     free(format);
-    return predictor ? PREDICTOR : dataset ? DATASET : DEVICE;
+    return predictor ? PREDICTOR : dataset ? DATASET : file ? unknown : DEVICE;
 }
 
 static int compare_datasets(const struct arguments *arguments, struct rt_report *report)
@@ -115,8 +115,8 @@ static int run(const struct rt_command_line *line)
         [DATASET] = compare_datasets, [PREDICTOR] = compare_predictors, [DEVICE] = compare_devices};
     const struct arguments *arguments = line->options;
     const char *a = arguments->names.name[0], *b = arguments->names.name[1];
-    enum kind kind = kind_of(a);
-    int status = check(arguments, kind, kind_of(b));
+    enum kind kind = kind_of(a, kind_of(b, DATASET));
+    int status = check(arguments, kind, kind_of(b, kind));
     if (status == RT_OK)
         status = rt_outputs_check(line);
     if (status != RT_OK)

@@ -270,6 +270,8 @@ static void read_lines(struct lines *lines, FILE *in)
         lines->line++;
         if (ours && strspn(text, " \t\r\n") < (size_t)length)
             do_job(lines, text, (size_t)length);
+        if (in == stdin) /* whoever writes the lines may wait for each answer */
+            fflush(lines->out);
     }
     free(text);
 }

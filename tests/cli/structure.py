@@ -32,6 +32,7 @@ ROOMS = {
     "predict/search/pack": _MODELS + " predict/step",
     "predict/search/train": _MODELS + " predict/step predict/serving/plan",
     "predict/search/advise": _MODELS + " predict/step predict/serving predict/evaluate",
+    "predict/web": "base datasets models/networks models/predictors/predictor",
     "train": "base datasets models/predictors/roofline models/predictors/nn models/predictors/baselines models/predictors/predictor",
     "train/calibrate": _MODELS + " predict/step predict/serving predict/evaluate train",
     "train/crossval": _MODELS + " predict/step predict/serving predict/evaluate train/calibrate train",
