@@ -26,7 +26,8 @@ static const struct rt_option options[] = {
     {"most", 0, "N", RT_INTEGER(struct arguments, web.body_kib, 1, 65536),
      "The largest request in KiB (1024 bytes)"},
     {"threads", 't', "N", RT_INTEGER(struct arguments, processes, 1, RT_THREADS_MAX),
-     "Forecasts at once, each in a process: others wait for their turn (default: every processor)"},
+     "Requests that are forecast at once, each in a process; others wait for their turn (default: every "
+     "processor)"},
 };
 
 static void set_defaults(void *value)

@@ -48,11 +48,22 @@ def examples(text):
     return re.findall(r"^  (rooftile .*)$", joined, re.M)
 
 
+def try_server(words):
+    """It says where it is, and ends when it is told to; or it was built without its library."""
+    server = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    address = server.stdout.readline()
+    server.terminate()
+    said = server.communicate()[1]
+    return None if address.startswith("http://") and server.returncode == 0 or "libmicrohttpd" in said else f"{words}: {address} {said}"
+
+
 def try_example(line):
     """What is wrong with it: it runs, or fails because a file that it names is not here."""
     words = shlex.split(re.split(r"\s+[|>] | +# ", line)[0])
     if words[1] == "collect":
         words.append("--dry-run")
+    if words[1] == "web":
+        return try_server([program, *words[1:], "--port", "0"])
     done = run([program, *words[1:]])
     missing = done.returncode == 1 and re.search(r"cannot be read: No such file|cannot be opened: No such file", done.stderr)
     return None if done.returncode == 0 or missing else f"{line}: exit {done.returncode}: {done.stderr.strip()[-300:]}"
