@@ -293,6 +293,7 @@ const struct rt_runtime rt_runtimes[RT_RUNTIME_COUNT] = {
                                  .fused_residual = true,
                                  .fused_softmax = true,
                                  .joined_products = true,
+                                 .most_shard = RT_SHARD_OPTIMIZER,
                                  .loss = true,
                                  .clips = true},
     /* llm-foundry clips by the norm in all of its configurations (algorithms: gradient_clipping). */
@@ -350,6 +351,7 @@ const struct rt_runtime rt_runtimes[RT_RUNTIME_COUNT] = {
                              .joined_products = true,
                              .grouped_experts = true,
                              .balances_stages = true,
+                             .most_shard = RT_SHARD_OPTIMIZER, /* zero_stage is 0 or 1 */
                              .loss = true,
                              .clips = true},
 };

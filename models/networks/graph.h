@@ -81,12 +81,13 @@ struct rt_runtime {
     bool once_a_server;    /* DeepEP or HybridEP send a token to servers, not to experts */
     bool engine; /* Transformer Engine: casts by the scales of steps before, with norms and activations;
                     biases' gradients with the products' */
-    bool narrow_weights;   /* fp8 products: weights are held in fp8 alone, beside the optimizer\'s */
+    bool narrow_weights; /* fp8 products: weights are held in fp8 alone, beside the optimizer\'s */
     bool loss,
         fused_loss;       /* the graph ends in the loss; in one kernel a pass, words cut by tensor parallel */
     bool balances_stages; /* of a pipeline, by weights, the head\'s counted */
-    bool clips;           /* gradients are clipped by their norm, by default */
-    bool gathers_context; /* context parallel: keys and values are gathered, not passed round */
+    enum rt_shard_kind most_shard; /* that it has; NONE: each kind */
+    bool clips;                    /* gradients are clipped by their norm, by default */
+    bool gathers_context;          /* context parallel: keys and values are gathered, not passed round */
 };
 extern const struct rt_runtime rt_runtimes[RT_RUNTIME_COUNT];
 extern const char *const rt_runtime_names[RT_RUNTIME_COUNT];
@@ -176,7 +177,7 @@ struct rt_graph_options {
     enum rt_optimizer_kind optimizer;
     enum rt_recompute recompute;
     enum rt_attention_library attention;
-    int64_t lora;             /* training: rank of the adapters that alone are trained; 0: all weights are */
+    int64_t lora; /* training: rank of the adapters that alone are trained; 0: all weights are */
     enum rt_lora_place lora_on;
     int64_t context_parallel; /* training: GPUs that share out the tokens of a sequence; 0 or 1: none */
     bool sequence_parallel;   /* training: tensor-parallel GPUs share out tokens between products */
@@ -256,10 +257,10 @@ struct rt_block {
 
 struct rt_graph {
     struct rt_graph_options options;
-    enum rt_dtype products;  /* of the layers' products with weights; options.dtype unless that was narrow */
-    enum rt_layer_part part; /* that nodes are added to */
+    enum rt_dtype products;   /* of the layers' products with weights; options.dtype unless that was narrow */
+    enum rt_layer_part part;  /* that nodes are added to */
     enum rt_lora_place place; /* of products that are added: feed-forwards are in RT_LORA_ALL alone */
-    bool adapting;           /* nodes that are added are adapters */
+    bool adapting;            /* nodes that are added are adapters */
     struct rt_block *blocks;
     struct rt_node *nodes;
     struct rt_graph_kernel *kernels;

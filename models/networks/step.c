@@ -203,6 +203,13 @@ static int check_mode(const struct rt_step *step)
         return rt_fail(RT_EUSAGE, "{recompute} is for {mode} training");
     if (step->optimizer > RT_OPTIMIZER_NONE && !trains)
         return rt_fail(RT_EUSAGE, "{optimizer} is for {mode} training");
+    if (trains && step->runtime != RT_NOT_GIVEN && rt_runtimes[step->runtime].most_shard != RT_SHARD_NONE &&
+        step->parallel.shard > rt_runtimes[step->runtime].most_shard)
+        return rt_fail(RT_EUSAGE,
+                       "{shard} %s: %s shares out no more than its %s state; {runtime} fsdp, torchtitan and "
+                       "deepspeed do",
+                       rt_shard_kinds[step->parallel.shard], rt_runtimes[step->runtime].name,
+                       rt_shard_kinds[rt_runtimes[step->runtime].most_shard]);
     if (step->result != RT_TRANSFER_NONE && trains)
         return rt_fail(RT_EUSAGE, "{result} is for {mode} inference and decode: training returns nothing");
     if (step->overlap && step->input != RT_TRANSFER_PINNED)

@@ -331,6 +331,8 @@ static void test_refused(void)
         {"deepseek-v3", {{"ep", "2"}, {"tp", "2"}}, "needs sp"},
         {"llama-3-8b", {{"shard_gpus", "2"}, {"dp", "4"}}, "give shard"},
         {"llama-3-8b", {{"shard_gpus", "3"}, {"dp", "4"}, {"shard", "parameters"}}, "give one of 1, 2, 4"},
+        {"llama-3-8b", {{"dp", "2"}, {"shard", "parameters"}, {"runtime", "nanotron"}}, "no more than its optimizer"},
+        {"llama-3-8b", {{"dp", "2"}, {"shard", "gradients"}, {"runtime", "megatron-2021"}}, "no more than its optimizer"},
         {"llama-3-8b", {{"mode", "inference"}, {"lora", "8"}}, "is for mode training"},
         {"llama-3-8b", {{"mode", "training"}, {"lora_on", "qkv"}}, "give their rank by lora"},
         {"llama-3-8b", {{"mode", "inference"}, {"recompute", "selective"}}, "is for mode training"},

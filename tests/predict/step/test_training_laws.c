@@ -38,8 +38,10 @@ static struct rt_step draw(struct rt_random *random)
     step.parallel.chunks = step.parallel.pipeline > 1 ? 1 + (int64_t)rt_random_below(random, 3) : 1;
     step.parallel.no_overlap = rt_random_below(random, 4) == 0;
     step.recompute = (int)rt_random_below(random, 2);
+    enum rt_shard_kind most = rt_runtimes[step.runtime].most_shard;
     if (step.parallel.data > 1)
-        step.parallel.shard = (enum rt_shard_kind)rt_random_below(random, RT_SHARD_COUNT);
+        step.parallel.shard =
+            (enum rt_shard_kind)rt_random_below(random, most == RT_SHARD_NONE ? RT_SHARD_COUNT : most + 1);
     step.batch = step.parallel.data * step.parallel.microbatches;
     return step;
 }
