@@ -38,10 +38,29 @@ def quant(row):
     return "fp8_block" if blocks and row["gemm_quant_mode"] == "fp8" else QUANTS[row["gemm_quant_mode"]]
 
 
+# InferenceX' runs (all that are no gap analysis) by what its launch scripts set (SemiAnalysisAI/InferenceX, benchmarks/single_node/*.sh, and 70b_*_docker.sh of
+# 2025): servers and models whose keys and values are in fp8 on all GPUs, and on Blackwell alone.
+FP8_CACHE = {"trtllm": (("",), ("openai/",)), "vllm": (("meta-llama/",), ("openai/",)), "sglang": (("Qwen/Qwen3.5-",), ("deepseek-ai/", "zhipuai/"))}
+
+
+def is_blackwell(row):
+    device = catalogue.find(row["system"])
+    return device is not None and catalogue.major(device) >= catalogue.BLACKWELL
+
+
 def kv_cache(row):
-    """NVIDIA's fp8 checkpoints, and TensorRT-LLM's fp8 runs, which are of those, keep keys and values in fp8 (kv_cache_quant_algo)."""
-    quantised = row["precision"] == "fp8" and (row["backend"] == "trtllm" or row["model_path"].startswith("nvidia/"))
-    return "fp8" if quantised else ""
+    """NVIDIA's checkpoints, which TensorRT-LLM's runs in fp8 and all in nvfp4 are of, keep keys and values in fp8, too (kv_cache_quant_algo of
+    hf_quant_config.json: 24 of the repository's 27)."""
+    path, backend = row["model_path"], row["backend"]
+    openai = path.startswith("openai/")
+    published = (row["gemm_quant_mode"] == "nvfp4" and not openai) or (row["precision"] == "fp8" and (backend == "trtllm" or path.startswith("nvidia/")))
+    everywhere, blackwell = FP8_CACHE[backend]
+    launched = is_inferencex(row) and ((path.startswith(everywhere) and not path.startswith(blackwell)) or (path.startswith(blackwell) and is_blackwell(row)))
+    return "fp8" if published or launched else ""
+
+
+def is_inferencex(row):
+    return "gap-analysis" not in row["silicon_data_source"]
 
 
 def option(row):
@@ -78,9 +97,10 @@ BLOCKS = ("deepseek-ai/", "MiniMaxAI/", "zhipuai/", "Qwen/Qwen3.5-")  # whose ow
 
 
 def served_quant(row):
-    """gpt-oss is in MXFP4, which the file calls nvfp4; products of those checkpoints in fp8 are block-scaled, also where it says fp8."""
+    """gpt-oss is in MXFP4, which the file calls nvfp4: multiplied by MXFP8 on Blackwell (VLLM_USE_FLASHINFER_MOE_MXFP4_MXFP8 of InferenceX; TensorRT-LLM's
+    get_mxfp4_quant_algo), else by 16 bits; products of those checkpoints in fp8 are block-scaled, also where it says fp8."""
     if row["model_path"].startswith("openai/") and row["gemm_quant_mode"] == "nvfp4":
-        return "w4a16_mxfp4"
+        return "mxfp4_mxfp8" if is_blackwell(row) else "w4a16_mxfp4"
     blocks = row["model_path"].startswith(BLOCKS) and row["gemm_quant_mode"] in ("", "fp8", "fp8_block")
     return "fp8_block" if blocks else quant(row)
 
@@ -104,12 +124,11 @@ def concurrency(row):
 
 
 def served(row):
-    inferencex = "gap-analysis" not in row["silicon_data_source"]
     disaggregated = row["mode"] != "agg"
     device = catalogue.find(row["system"])
     run = {"id": row["id"], "device": device["name"] if device else row["system"], "model": model_of(row["model_path"]), "backend": BACKENDS[row["backend"]],
            "quant": served_quant(row), "kv_cache": kv_cache(row), "input": row["isl"], "output": row["osl"],
-           "least": 0.8 if inferencex else 1, "concurrency": concurrency(row), "ttft_ms": row["silicon_ttft_ms"], "tpot_ms": row["silicon_tpot_ms"]}
+           "least": 0.8 if is_inferencex(row) else 1, "concurrency": concurrency(row), "ttft_ms": row["silicon_ttft_ms"], "tpot_ms": row["silicon_tpot_ms"]}
     run.update(cut(row, "prefill_" if disaggregated else ""))
     if disaggregated:
         run.update({"decode_" + name: value for name, value in cut(row, "decode_").items()})

@@ -10,7 +10,7 @@ from pathlib import Path
 
 CATALOGUE = Path(__file__).resolve().parents[2] / "datasets" / "devices"
 VENDORS = {"nvidia", "amd", "gpu", "geforce", "tesla", "instinct", "radeon"}  # Quadro tells boards apart: there are two RTX 6000
-AMPERE, HOPPER = 8, 9  # major compute capabilities
+AMPERE, HOPPER, BLACKWELL = 8, 9, 10  # major compute capabilities
 
 
 def spelling(name):
