@@ -39,7 +39,9 @@ static const struct count_column {
               {"input", NUMBER(input), -1},
               {"output", NUMBER(output), -1},
               {"concurrency", NUMBER(concurrency), -1},
-              {"sequences", NUMBER(sequences), 0}};
+              {"sequences", NUMBER(sequences), 0},
+              {"budget", NUMBER(budget), 0},
+              {"poll_steps", NUMBER(poll), 0}};
 
 static const struct real_column {
     const char *name;
@@ -340,6 +342,9 @@ static int simulate(const struct servers *servers, const struct rt_serving_run *
     struct rt_serve_result result;
     if (run->sequences > 0)
         system.serve.scheduler.sequences = run->sequences;
+    if (run->budget > 0)
+        system.serve.scheduler.budget = run->budget;
+    system.serve.scheduler.poll = run->poll;
     if (servers->decode.cost != NULL) {
         system.transfer_us = move_us;
         system.transfer_context = servers->serve.cost;

@@ -14,7 +14,8 @@
  *   input, output       tokens of a prompt and made of it; `least`: the share of them that the shortest has,
  *                       lengths lie evenly between (default 1: all alike)
  *   concurrency         users in a closed loop
- *   sequences           that the server runs at once; default: its scheduler's
+ *   sequences, budget   that the server runs at once; tokens of a step that prefills; default: its scheduler's
+ *   poll_steps          steps that decode between two looks for new requests (rt_scheduler.poll)
  *   ttft_ms, tpot_ms    means over the requests; output_per_s: tokens a second, else it follows from the two
  *   id, note            of the run; a note says why a run is judged apart from the others
  */
@@ -53,7 +54,7 @@ struct rt_serving_run {
     /* data: replicas; decode.data 0: the first group does both */
     struct rt_parallelism serve, decode;
     int64_t input, output, concurrency;
-    int64_t sequences;                            /* 0: those of the scheduler */
+    int64_t sequences, budget, poll;              /* 0: those of the scheduler */
     double least, ttft_us, tpot_us, output_per_s; /* NaN: was not measured */
     size_t line;
     struct rt_trust trust; /* of the decode steps of those that were simulated: predict/step/grade.h */

@@ -223,6 +223,7 @@ static void preempt(struct rt_replica *replica, uint32_t request)
     live->remote = false;
     rt_requests_remove(&replica->running, replica->lives, request);
     rt_requests_prepend(&replica->waiting, replica->lives, request);
+    replica->noticed++;
     replica->counts->preemptions++;
     replica->holds_back = true;
 }
@@ -290,7 +291,31 @@ static bool take_room(struct rt_replica *replica, struct rt_live *live)
 static bool has_place(const struct rt_replica *replica)
 {
     int64_t running = (int64_t)(replica->running.count + replica->moving.count + replica->ready.count);
-    return replica->waiting.count > 0 && running < replica->sequences;
+    return replica->noticed > 0 && running < replica->sequences;
+}
+
+static uint32_t pop_waiting(struct rt_replica *replica)
+{
+    replica->noticed--;
+    return rt_requests_pop(&replica->waiting, replica->lives);
+}
+
+/* Who came is noticed where it is time to look. Nothing to decode, or a prefill before: at once (SGLang's
+ * SchedulerRecvSkipper, managers/scheduler_recv_skipper.py). */
+static void poll_arrivals(struct rt_replica *replica)
+{
+    bool decoded = replica->kind == RT_SERVE_DECODE && replica->decoding.count > 0;
+    if (decoded && replica->unpolled < replica->group->scheduler.poll)
+        return;
+    replica->noticed = replica->waiting.count;
+    replica->unpolled = 0;
+}
+
+/* Steps until it looks again, where somebody is there whom it does not know. */
+static int64_t steps_until_poll(const struct rt_replica *replica)
+{
+    bool unknown = replica->noticed < replica->waiting.count;
+    return unknown ? replica->group->scheduler.poll - replica->unpolled : INT64_MAX;
 }
 
 /* Those whose prompts others computed. They need no step. */
@@ -298,7 +323,7 @@ static void admit_remote(struct rt_replica *replica)
 {
     while (has_place(replica) && replica->lives->live[replica->waiting.first].remote &&
            take_room(replica, &replica->lives->live[replica->waiting.first])) {
-        uint32_t request = rt_requests_pop(&replica->waiting, replica->lives);
+        uint32_t request = pop_waiting(replica);
         rt_requests_append(&replica->moving, replica->lives, request);
     }
 }
@@ -326,8 +351,7 @@ static void add_chunks(struct rt_replica *replica, int64_t budget, double now)
         if (live->remote || chunk_tokens(replica, (int64_t)live->input + live->made, budget) == 0 ||
             !take_room(replica, live))
             return;
-        rt_requests_append(&replica->running, replica->lives,
-                           rt_requests_pop(&replica->waiting, replica->lives));
+        rt_requests_append(&replica->running, replica->lives, pop_waiting(replica));
         live->began_us = isnan(live->began_us) ? now : live->began_us;
         budget -= add_prompt(replica, request, budget);
     }
@@ -392,6 +416,7 @@ static int64_t steps_alike(const struct rt_replica *replica)
         return 1;
     int64_t most = rt_decoding_until(&replica->decoding, replica->lives);
     most = most < replica->longest ? most : replica->longest;
+    most = most < steps_until_poll(replica) ? most : steps_until_poll(replica);
     most = rt_decoding_room(&replica->decoding, room(replica), most);
     return most > 1 ? most : 1;
 }
@@ -420,6 +445,7 @@ bool rt_replica_start(struct rt_replica *replica, double now)
 {
     rt_replica_note(replica, now);
     take_ready(replica);
+    poll_arrivals(replica);
     admit_remote(replica);
     form_step(replica, now);
     if (replica->holds_back && replica->chunk_count == 0 && replica->decoding.count == 0)
@@ -544,6 +570,13 @@ static void finish_chunks(struct rt_replica *replica, struct rt_request_list *le
     }
 }
 
+/* A look at an empty queue is one, too. */
+static void count_unpolled(struct rt_replica *replica)
+{
+    int64_t poll = replica->group->scheduler.poll;
+    replica->unpolled = poll > 0 ? (replica->unpolled + replica->run - 1) % poll + 1 : 0;
+}
+
 void rt_replica_finish(struct rt_replica *replica, struct rt_request_list *left)
 {
     double decodes = replica->kind != RT_SERVE_PREFILL ? (double)replica->decoding.count : 0;
@@ -554,6 +587,7 @@ void rt_replica_finish(struct rt_replica *replica, struct rt_request_list *left)
     replica->held_noted_us = replica->end_us;
     count_step(replica, replica->end_us - replica->start_us);
     replica->busy = false;
+    count_unpolled(replica);
     if (decodes > 0)
         finish_decodes(replica, left);
     finish_chunks(replica, left);

@@ -75,6 +75,8 @@ struct rt_replica {
     bool prefills_only;                          /* disaggregated */
     int64_t attention_groups, budget, sequences; /* tokens of a step, and most that run, in all groups */
     struct rt_request_list waiting, running;
+    size_t noticed;                /* of those that wait, from the first on: rt_scheduler.poll */
+    int64_t unpolled;              /* steps since the server last looked who came */
     struct rt_request_list moving; /* given room; their caches are on the way here */
     struct rt_request_list ready;  /* their caches came during the step */
     uint32_t begun;                /* whose prompt is computed in part; RT_NOBODY: none */

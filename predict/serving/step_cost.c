@@ -625,7 +625,9 @@ static double host_us(const struct rt_step_cost *cost, const struct rt_serve_bat
     int64_t sequences = batch->decodes + (int64_t)batch->chunk_count;
     if (sequences == 0)
         return 0;
-    double launches_us = cost->server.launch_us * cost->launches[kind];
+    double each =
+        kind == MIXED ? fmax(cost->server.launch_us, cost->server.eager_us) : cost->server.launch_us;
+    double launches_us = each * cost->launches[kind];
     return fmax(launches_us - kernels_us, 0) +
            rt_server_step_us(&cost->server, sequences, rt_step_cost_gpus(cost), cost->pipeline);
 }

@@ -34,6 +34,8 @@ struct rt_scheduler {
     bool chunked;       /* prompts longer than the budget are cut; else the first goes as a whole */
     bool budget_shared; /* attention groups share the budget; else each has its own */
     bool prefix_cache;  /* blocks of prompts stay for others until their room is needed */
+    int64_t poll; /* who comes is noticed after a prefill, else every so many steps that decode alone; 0:
+                     every one */
 };
 
 struct rt_server {
@@ -44,6 +46,7 @@ struct rt_server {
     double parallel_us;             /* more where several GPUs share a model */
     double gpu_us;                  /* more for each GPU beside the first of a stage */
     double launch_us; /* of a kernel, one by one: rt_forecast_options.host_us; 0: as CUDA graphs */
+    double eager_us;  /* of an operator of a step with prompts, which no graph holds; 0: hidden behind the GPU */
     double
         request_us; /* of a request, beside the steps: HTTP, tokenizer, the way to the scheduler and back */
 };

@@ -59,6 +59,13 @@ def kv_cache(row):
     return "fp8" if published or launched else ""
 
 
+def poll_steps(row):
+    """--scheduler-recv-interval of those scripts: SGLang's on Blackwell, of DeepSeek (at tp 4 always 10 in fp8) and Qwen3.5."""
+    polls = row["backend"] == "sglang" and row["model_path"].startswith(("deepseek-ai/", "Qwen/Qwen3.5-")) and is_inferencex(row) and is_blackwell(row)
+    few = int(concurrency(row) or 16) < 16 or (row["tp_size"] == "4" and row["precision"] == "fp8" and row["model_path"].startswith("deepseek-ai/"))
+    return (10 if few else 30) if polls else ""
+
+
 def is_inferencex(row):
     return "gap-analysis" not in row["silicon_data_source"]
 
@@ -92,7 +99,7 @@ def convert(path):
 
 CUT = ("tp", "pp", "ep", "attention_dp", "replicas")
 COLUMNS = ("id", "device", "model", "backend", "dtype", "quant", "kv_cache", *CUT, *("decode_" + name for name in CUT), "input", "output", "least",
-           "concurrency", "sequences", "ttft_ms", "tpot_ms", "note")
+           "concurrency", "sequences", "poll_steps", "ttft_ms", "tpot_ms", "note")
 BLOCKS = ("deepseek-ai/", "MiniMaxAI/", "zhipuai/", "Qwen/Qwen3.5-")  # whose own FP8 checkpoints scale blocks of 128 x 128, too
 
 
@@ -128,7 +135,7 @@ def served(row):
     device = catalogue.find(row["system"])
     run = {"id": row["id"], "device": device["name"] if device else row["system"], "model": model_of(row["model_path"]), "backend": BACKENDS[row["backend"]],
            "quant": served_quant(row), "kv_cache": kv_cache(row), "input": row["isl"], "output": row["osl"],
-           "least": 0.8 if is_inferencex(row) else 1, "concurrency": concurrency(row), "ttft_ms": row["silicon_ttft_ms"], "tpot_ms": row["silicon_tpot_ms"]}
+           "least": 0.8 if is_inferencex(row) else 1, "concurrency": concurrency(row), "poll_steps": poll_steps(row), "ttft_ms": row["silicon_ttft_ms"], "tpot_ms": row["silicon_tpot_ms"]}
     run.update(cut(row, "prefill_" if disaggregated else ""))
     if disaggregated:
         run.update({"decode_" + name: value for name, value in cut(row, "decode_").items()})

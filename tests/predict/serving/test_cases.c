@@ -94,6 +94,11 @@ static void test_mixed_and_prefill_first(void)
     CU_ASSERT_EQUAL(spans[2].decodes, 0);
     CU_ASSERT_DOUBLE_EQUAL(spans[2].end_us, 92, 1e-9);
     CU_ASSERT_EQUAL(spans[3].decodes, 2);
+    system.serve.scheduler.poll = 3; /* noticed after the third decode step, at 30 + 3 x 12 */
+    simulate(&load, &system);
+    CU_ASSERT_EQUAL(spans[4].kind, RT_SERVE_PREFILL);
+    CU_ASSERT_DOUBLE_EQUAL(spans[4].start_us, 66, 1e-9);
+    CU_ASSERT_EQUAL(spans[5].decodes, 2);
 }
 
 /* Where prompts are not cut, one that fits into a step alone, but not beside what decodes, does not wait for
