@@ -1,7 +1,7 @@
 /*
  * How a run of a whole model was served, as attributes of its group say it. All of them are optional:
  *
- *   runtime         what ran it: eager-math, eager, eager-1.4, graph, compile, serving
+ *   runtime         what ran it: eager-math, eager, eager-1.13, eager-1.4, graph, compile, serving
  *                   (models/networks/graph.h has the table)
  *   backend         which program that was: vllm, sglang, tensorrt-llm; errors are reported by it
  *   lengths         "2648,3740": new tokens of each sequence of a prefill or a generation; else `sequence`

@@ -104,7 +104,7 @@ static struct rt_step step_of(const struct rt_model_step *step)
     asked.context = step->decode ? step->sequence : 0;
     asked.image = step->image;
     asked.dtype = (int)step->dtype;
-    asked.runtime = RT_RUNTIME_EAGER_MATH;
+    asked.runtime = RT_RUNTIME_EAGER_1;
     asked.optimizer = RT_OPTIMIZER_NONE;
     return asked;
 }

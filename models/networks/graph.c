@@ -211,48 +211,59 @@ void rt_graph_totals(const struct rt_graph *graph, struct rt_graph_totals *out)
 
 /* ---- runtimes ---- */
 
+/*
+ * Memory beside the allocator's, by framework (docs/log/parts.md): 860 MiB of PyTorch 2.1 with CUDA 11.8
+ * (optimum-benchmark, used less reserved), 1,424 before kernels were loaded when they first run (MIGProfiler,
+ * PyTorch 1.11; CUDA 11.7, "Lazy Loading"). With cuDNN's handle and kernels more, which are among the 1,424:
+ * a tenth of GPUMemNet's models.
+ */
+#define PYTORCH_2 .context_mib = 860, .cudnn_mib = 420
+#define PYTORCH_1 .context_mib = 1424, .accumulation = RT_ACCUMULATION_KEPT, .stepping = RT_STEPPING_LOOP
 const struct rt_runtime rt_runtimes[RT_RUNTIME_COUNT] = {
     [RT_RUNTIME_EAGER_MATH] = {.name = "eager-math",
                                .what = "PyTorch op by op, attention written out",
                                .unfused = "PyTorch op by op, attention written out",
                                .plain = "PyTorch op by op",
-                               .hosted = true},
+                               .hosted = true,
+                               PYTORCH_2},
     [RT_RUNTIME_EAGER] = {.name = "eager",
                           .what = "PyTorch op by op, attention in one kernel",
                           .unfused = "PyTorch op by op, attention written out",
                           .plain = "PyTorch op by op",
                           .fused_attention = true,
-                          .accumulation = RT_ACCUMULATION_FREED,
-                          .hosted = true},
+                          .hosted = true,
+                          PYTORCH_2},
     [RT_RUNTIME_COMPILE] = {.name = "compile",
                             .what = "torch.compile, attention in one kernel",
                             .unfused = "torch.compile, attention written out",
                             .plain = "torch.compile",
                             .fused_attention = true,
-                            .accumulation = RT_ACCUMULATION_FREED,
                             .fusion = true,
-                            .replayed = true},
+                            .replayed = true,
+                            PYTORCH_2},
     [RT_RUNTIME_SERVING] = {.name = "serving",
                             .what = "an LLM server (vLLM, SGLang, TensorRT-LLM)",
                             .unfused = "an LLM server (vLLM, SGLang, TensorRT-LLM)",
                             .plain = "an LLM server (vLLM, SGLang, TensorRT-LLM)",
                             .fused_attention = true,
                             .served = true,
-                            .replayed = true},
+                            .replayed = true,
+                            PYTORCH_2},
     [RT_RUNTIME_GRAPH] = {.name = "graph",
                           .what = "PyTorch's kernels as one CUDA graph, attention in one kernel",
                           .unfused = "PyTorch's kernels as one CUDA graph, attention written out",
                           .plain = "PyTorch's kernels as one CUDA graph",
                           .fused_attention = true,
-                          .accumulation = RT_ACCUMULATION_FREED,
                           .hosted = true,
-                          .replayed = true},
+                          .replayed = true,
+                          PYTORCH_2},
     [RT_RUNTIME_EAGER_OLD] = {.name = "eager-1.4",
                               .what = "PyTorch 1.4 or older op by op, attention written out",
                               .unfused = "PyTorch 1.4 or older op by op, attention written out",
                               .plain = "PyTorch 1.4 or older op by op",
                               .hosted = true,
-                              .scalar_loads = true},
+                              .scalar_loads = true,
+                              PYTORCH_1},
     /* Megatron-LM's defaults with Transformer Engine: layer norms and RMS norms of TE, bias_gelu_fusion,
      * bias_swiglu_fusion, bias_dropout_fusion, apply_rope_fusion, cross_entropy_loss_fusion,
      * gradient_accumulation_fusion, clip_grad 1 (megatron/training/arguments.py); on Hopper TE takes cuDNN's
@@ -279,7 +290,9 @@ const struct rt_runtime rt_runtimes[RT_RUNTIME_COUNT] = {
                              .narrow_weights = true,
                              .loss = true,
                              .fused_loss = true,
-                             .clips = true},
+                             .clips = true,
+                             .stepping = RT_STEPPING_FUSED,
+                             PYTORCH_2},
     /* Narayanan et al., SC 2021, section 4.2: bias and GELU, bias, dropout and addition, scale, mask and
      * softmax as one kernel each; Apex's layer norm and its gradients added in fp32 by the product. */
     [RT_RUNTIME_MEGATRON_OLD] = {.name = "megatron-2021",
@@ -295,7 +308,9 @@ const struct rt_runtime rt_runtimes[RT_RUNTIME_COUNT] = {
                                  .joined_products = true,
                                  .most_shard = RT_SHARD_OPTIMIZER,
                                  .loss = true,
-                                 .clips = true},
+                                 .clips = true,
+                                 .stepping = RT_STEPPING_FUSED,
+                                 .context_mib = 1424},
     /* llm-foundry clips by the norm in all of its configurations (algorithms: gradient_clipping). */
     [RT_RUNTIME_FSDP] = {.name = "fsdp",
                          .what = "PyTorch FSDP op by op, attention in one kernel",
@@ -304,10 +319,10 @@ const struct rt_runtime rt_runtimes[RT_RUNTIME_COUNT] = {
                          .fused_attention = true,
                          .hosted = true,
                          .attention = RT_ATTENTION_FLASH2,
-                         .accumulation = RT_ACCUMULATION_FREED,
                          .grouped_experts = true,
                          .loss = true,
-                         .clips = true},
+                         .clips = true,
+                         PYTORCH_2},
     /* Each block is compiled by itself, not captured; training.max_norm is 1; keys and values are gathered
      * (parallelism.context_parallel_rotate_method "allgather"); experts by torch._grouped_mm. */
     [RT_RUNTIME_TORCHTITAN] = {.name = "torchtitan",
@@ -318,11 +333,12 @@ const struct rt_runtime rt_runtimes[RT_RUNTIME_COUNT] = {
                                .fusion = true,
                                .hosted = true,
                                .attention = RT_ATTENTION_FLASH2,
-                               .accumulation = RT_ACCUMULATION_FREED,
                                .grouped_experts = true,
                                .loss = true,
                                .clips = true,
-                               .gathers_context = true},
+                               .gathers_context = true,
+                               .stepping = RT_STEPPING_FUSED,
+                               PYTORCH_2},
     /* bf16 gradients are added to fp32 ones in every pass (runtime/bf16_optimizer.py); gradient_clipping is
      * 0 by default. */
     [RT_RUNTIME_DEEPSPEED] = {.name = "deepspeed",
@@ -334,7 +350,9 @@ const struct rt_runtime rt_runtimes[RT_RUNTIME_COUNT] = {
                               .attention = RT_ATTENTION_FLASH2,
                               .accumulation = RT_ACCUMULATION_WIDE,
                               .grouped_experts = true,
-                              .loss = true},
+                              .loss = true,
+                              .stepping = RT_STEPPING_FUSED,
+                              PYTORCH_2},
     /* src/nanotron/models/llama.py: qkv_proj and gate_up_proj, TritonRMSNorm and rotary positions of
      * flash-attn, flash_attn_func; activation and product apart; accumulate_grad_in_fp32, clip_grad 1; stages
      * of equal costs (get_block_compute_costs). */
@@ -353,12 +371,22 @@ const struct rt_runtime rt_runtimes[RT_RUNTIME_COUNT] = {
                              .balances_stages = true,
                              .most_shard = RT_SHARD_OPTIMIZER, /* zero_stage is 0 or 1 */
                              .loss = true,
-                             .clips = true},
+                             .clips = true,
+                             .stepping = RT_STEPPING_FUSED,
+                             PYTORCH_2},
+    [RT_RUNTIME_EAGER_1] = {.name = "eager-1.13",
+                            .what = "PyTorch 1.5 to 1.13 op by op, attention written out",
+                            .unfused = "PyTorch 1.5 to 1.13 op by op, attention written out",
+                            .plain = "PyTorch 1.5 to 1.13 op by op",
+                            .hosted = true,
+                            PYTORCH_1},
 };
+#undef PYTORCH_1
+#undef PYTORCH_2
 
 const char *const rt_runtime_names[RT_RUNTIME_COUNT] = {
-    "eager-math", "eager",         "compile", "serving",    "graph",     "eager-1.4",
-    "megatron",   "megatron-2021", "fsdp",    "torchtitan", "deepspeed", "nanotron"};
+    "eager-math",    "eager", "compile",    "serving",   "graph",    "eager-1.4", "megatron",
+    "megatron-2021", "fsdp",  "torchtitan", "deepspeed", "nanotron", "eager-1.13"};
 
 /* ---- attention ---- */
 
@@ -386,8 +414,14 @@ enum rt_attention_library rt_graph_attention(const struct rt_graph_options *opti
                                                   : rt_runtimes[options->runtime].attention;
 }
 
+/* FlashAttention is of 16 bits; PyTorch has a kernel for fp32 too (memory-efficient attention,
+ * aten/src/ATen/native/transformers/cuda/sdp_utils.cpp), which nobody measured here. */
 bool rt_graph_fuses_attention(const struct rt_graph_options *options)
 {
+    enum rt_dtype dtype = options->dtype;
+    bool own = rt_graph_attention(options) == RT_ATTENTION_OWN && !rt_runtimes[options->runtime].served;
+    if ((dtype == RT_FP32 || dtype == RT_TF32) ? !own : dtype != RT_FP16 && dtype != RT_BF16)
+        return false;
     return options->attention == RT_ATTENTION_OWN ? rt_runtimes[options->runtime].fused_attention
                                                   : options->attention > RT_ATTENTION_MATH;
 }
@@ -400,6 +434,20 @@ static double moments_of(const struct rt_graph *graph, double weight)
     return graph->options.optimizer == RT_OPTIMIZER_ADAMW      ? 8
            : graph->options.optimizer == RT_OPTIMIZER_MOMENTUM ? weight
                                                                : 0;
+}
+
+/* Bytes of a weight that an optimizer of several operations moves more than one that is a kernel: AdamW 80 at
+ * once and 88 one by one where the kernel has 28, SGD with momentum 32 for 20, by the operations of
+ * torch/optim/adamw.py and sgd.py (mul_, lerp_ or mul_ and add_, mul_, addcmul_, sqrt, div, add_, addcdiv_;
+ * mul_, add_, add_), all in fp32. */
+static double passed_again(const struct rt_graph *graph)
+{
+    static const double adamw[] = {
+        [RT_STEPPING_FOREACH] = 80 - 28, [RT_STEPPING_LOOP] = 88 - 28, [RT_STEPPING_FUSED] = 0};
+    enum rt_stepping stepping = rt_runtimes[graph->options.runtime].stepping;
+    return graph->options.optimizer == RT_OPTIMIZER_ADAMW ? adamw[stepping]
+           : graph->options.optimizer == RT_OPTIMIZER_MOMENTUM && stepping != RT_STEPPING_FUSED ? 32 - 20
+                                                                                                : 0;
 }
 
 void rt_graph_weight_bytes(const struct rt_graph *graph, struct rt_weight_bytes *out)
@@ -416,6 +464,6 @@ void rt_graph_weight_bytes(const struct rt_graph *graph, struct rt_weight_bytes 
     bool alone = narrow && runtime->narrow_weights && rt_dtypes[graph->products].bytes >= 1;
     *out =
         (struct rt_weight_bytes){.gradient = gradient, .state = state, .held = copies + (alone ? 0 : weight)};
-    out->moved =
-        gradient * (runtime->clips ? 2 : 1) + 2 * state + read + weight + (narrow ? weight + copies : 0);
+    out->moved = gradient * (runtime->clips ? 2 : 1) + 2 * state + read + weight +
+                 (narrow ? weight + copies : 0) + passed_again(graph);
 }

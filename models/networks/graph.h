@@ -33,6 +33,7 @@ enum rt_runtime_id {
     RT_RUNTIME_TORCHTITAN,   /* FSDP2 with torch.compile */
     RT_RUNTIME_DEEPSPEED,
     RT_RUNTIME_NANOTRON,
+    RT_RUNTIME_EAGER_1, /* PyTorch 1.5 to 1.13, op by op, attention written out; gradients stay */
     RT_RUNTIME_COUNT
 };
 
@@ -50,12 +51,16 @@ extern const char *const rt_attention_libraries[RT_ATTENTION_LIBRARIES]; /* "own
 
 /* How the gradient of a weight is added to those of the microbatches before. */
 enum rt_accumulation {
+    RT_ACCUMULATION_FREED, /* by a kernel where there is a microbatch before: PyTorch since 2.0 */
     RT_ACCUMULATION_KEPT,  /* by a kernel, in every pass: gradients are zeroed, not freed (PyTorch before 2.0)
                             */
-    RT_ACCUMULATION_FREED, /* by a kernel where there is a microbatch before: PyTorch since 2.0 */
     RT_ACCUMULATION_WIDE,  /* by a kernel in every pass, into fp32 */
     RT_ACCUMULATION_FUSED, /* by the product that makes it, into fp32 */
 };
+
+/* How an optimizer steps: all tensors at once, one kernel an operation (torch.optim's foreach, the default
+ * since 2.0); one tensor after the other (before); or in one kernel (fused=True, Apex, DeepSpeed). */
+enum rt_stepping { RT_STEPPING_FOREACH, RT_STEPPING_LOOP, RT_STEPPING_FUSED };
 
 struct rt_runtime {
     const char *name;     /* as --runtime has it */
@@ -88,6 +93,9 @@ struct rt_runtime {
     enum rt_shard_kind most_shard; /* that it has; NONE: each kind */
     bool clips;                    /* gradients are clipped by their norm, by default */
     bool gathers_context;          /* context parallel: keys and values are gathered, not passed round */
+    enum rt_stepping stepping;
+    double context_mib; /* that the driver takes of a GPU's memory, beside what each multiprocessor does */
+    double cudnn_mib;   /* more where convolutions run */
 };
 extern const struct rt_runtime rt_runtimes[RT_RUNTIME_COUNT];
 extern const char *const rt_runtime_names[RT_RUNTIME_COUNT];

@@ -165,7 +165,7 @@ static double parts(const struct walk *walk, const struct rt_node *node, enum rt
 static bool accumulates(const struct walk *walk)
 {
     return walk->options->accumulates ||
-           rt_runtimes[walk->graph->options.runtime].accumulation >= RT_ACCUMULATION_WIDE;
+           rt_runtimes[walk->graph->options.runtime].accumulation != RT_ACCUMULATION_FREED;
 }
 
 /* Is the block on this device? */
@@ -481,6 +481,36 @@ static void make_late(struct walk *walk, uint32_t run)
     }
 }
 
+/* cuDNN's workspaces: kernels of more than one pixel that mix channels transform operands first, or bring
+ * them into another order (Lavin and Gray 2016; cuDNN's developer guide, "Tensor Core Operations"). As many
+ * bytes as that many times input and output have, by the tenth of GPUMemNet's models of docs/log/parts.md;
+ * depthwise and 1 x 1 ones take none. */
+static const double workspace_operands = 3;
+
+static double workspace_bytes(const struct walk *walk, uint32_t run)
+{
+    const struct rt_graph_kernel *kernel = kernel_of(walk, run, RT_FORWARD);
+    if (kernel == NULL || kernel->call.op != RT_OP_CONV2D)
+        return 0;
+    const int64_t *dim = kernel->call.dim;
+    bool pixel = dim[RT_CONV_KERNEL_H] * dim[RT_CONV_KERNEL_W] == 1;
+    bool depthwise = dim[RT_CONV_GROUPS] > 1 && dim[RT_CONV_GROUPS] == dim[RT_CONV_IN];
+    double height, width;
+    rt_conv_outputs(dim, &height, &width);
+    double in = (double)(dim[RT_CONV_IN] * dim[RT_CONV_HEIGHT] * dim[RT_CONV_WIDTH]),
+           out = (double)dim[RT_CONV_OUT] * height * width;
+    return pixel || depthwise ? 0
+                              : workspace_operands * (double)dim[RT_CONV_BATCH] * (in + out) *
+                                    rt_dtypes[kernel->call.dtype].bytes;
+}
+
+/* While a kernel runs. */
+static void use_workspace(struct walk *walk, uint32_t run)
+{
+    uint32_t workspace = make(walk, RT_MEMORY_WORKSPACE, workspace_bytes(walk, run));
+    let_go(walk, &workspace);
+}
+
 /* `again`: before the backward pass of a layer whose values were not saved; its output is there already. */
 static void run_forward(struct walk *walk, uint32_t run, bool again)
 {
@@ -492,6 +522,8 @@ static void run_forward(struct walk *walk, uint32_t run, bool again)
         if (!self->late)
             make_value(walk, run);
     }
+    if (rt_graph_trains(graph))
+        use_workspace(walk, run);
     self->mask = make(walk, RT_MEMORY_ACTIVATIONS, mask_bytes(graph, self->node));
     make_copy(walk, run);
     let_go_read(walk, run, again);
@@ -641,6 +673,7 @@ static void run_backward(struct walk *walk, uint32_t run)
             self->gradient = make(walk, RT_MEMORY_ACTIVATIONS, gradient_bytes(graph, self->node));
         uint32_t step = make_step(walk, run);
         pass_gradients(walk, run);
+        use_workspace(walk, run);
         make_weight_gradient(walk, run);
         let_go(walk, &step);
     }
@@ -716,15 +749,15 @@ static void make_in_flight(struct walk *walk)
         make(walk, RT_MEMORY_ACTIVATIONS, saved * fmin(1, more));
 }
 
-/* torch.optim.AdamW on all tensors at once (foreach) makes the roots of the second moments as one; frameworks
- * that keep gradients in fp32 have an Adam of one kernel. */
+/* torch.optim.AdamW on all tensors at once makes the roots of the second moments as one; on one after the
+ * other it makes those of a tensor, as one kernel none. */
 static void step_optimizer(struct walk *walk)
 {
     const struct rt_graph *graph = walk->graph;
     struct rt_graph_totals totals;
     rt_graph_totals(graph, &totals);
     if (graph->options.optimizer != RT_OPTIMIZER_ADAMW ||
-        rt_runtimes[graph->options.runtime].accumulation >= RT_ACCUMULATION_WIDE)
+        rt_runtimes[graph->options.runtime].stepping != RT_STEPPING_FOREACH)
         return;
     uint32_t roots = make(walk, RT_MEMORY_WORKSPACE,
                           4 * (totals.parameters - totals.frozen) * walk->options->layers /

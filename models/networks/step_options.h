@@ -36,7 +36,8 @@
          "Element type of cached keys and values: fp8, or that of --dtype (default: as the config.json has " \
          "it)"},                                                                                             \
         {"runtime", 0, "NAME", RT_CHOICE(type, member.runtime, rt_runtime_names),                            \
-         "What runs it: eager-math, eager, eager-1.4 (before PyTorch 1.5), graph (eager's kernels as one "   \
+         "What runs it: eager-math, eager, eager-1.13 (PyTorch 1.5 to 1.13), eager-1.4 (before), graph "     \
+         "(eager's kernels as one "                                                                          \
          "CUDA graph), compile (PyTorch), "                                                                  \
          "serving (vLLM, SGLang, TensorRT-LLM), or what trains at scale: megatron (Megatron-LM and "         \
          "Transformer Engine, NeMo), megatron-2021, fsdp, torchtitan, deepspeed, nanotron; "                 \

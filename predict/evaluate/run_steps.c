@@ -16,7 +16,7 @@
 struct builder {
     const struct rt_dataset *dataset;
     const struct rt_workload *workload;
-    bool untimed; /* it was out of memory */
+    bool untimed; /* its memory alone is judged */
     const struct rt_device *device;
     struct rt_workload_name name;
     struct rt_run_attributes attributes;
@@ -544,6 +544,21 @@ bool rt_run_was_out_of_memory(const struct rt_dataset *dataset, const struct rt_
 {
     const char *text = rt_dataset_attribute(dataset, workload->group, rt_out_of_memory_attribute);
     return text != NULL && strcmp(text, "1") == 0;
+}
+
+bool rt_run_is_of_memory(const struct rt_dataset *dataset, const struct rt_workload *workload)
+{
+    struct rt_run_attributes attributes;
+    bool measured = false;
+    if (rt_run_was_out_of_memory(dataset, workload))
+        return true;
+    if (!(workload->flags & RT_FLAG_FAILED) ||
+        rt_run_attributes_read(dataset, workload, &attributes) != RT_OK)
+        return false;
+    for (int m = 0; m < RT_MEMORY_COLUMNS; m++)
+        measured |= !isnan(attributes.memory_mib[m]);
+    rt_run_attributes_release(&attributes);
+    return measured;
 }
 
 void rt_run_steps_release(struct rt_run_steps *steps)

@@ -45,10 +45,12 @@ struct rt_run_steps {
 int rt_run_steps(const struct rt_dataset *dataset, const struct rt_workload *workload,
                  const struct rt_device *device, const char *folder, struct rt_run_steps *out);
 
-/* The same of a run that was out of memory (datasets/run_attributes.h) and so has no time. */
+/* The same of a run that has no time: it was out of memory (datasets/run_attributes.h), or its memory alone
+ * was measured. */
 int rt_run_steps_untimed(const struct rt_dataset *dataset, const struct rt_workload *workload,
                          const struct rt_device *device, const char *folder, struct rt_run_steps *out);
 bool rt_run_was_out_of_memory(const struct rt_dataset *dataset, const struct rt_workload *workload);
+bool rt_run_is_of_memory(const struct rt_dataset *dataset, const struct rt_workload *workload); /* either */
 
 void rt_run_steps_release(struct rt_run_steps *steps);
 

@@ -108,16 +108,24 @@ int rt_workload_request(const struct rt_dataset *dataset, const struct rt_worklo
     return status;
 }
 
+/* Attention written out by PyTorch 1 is another runtime than by PyTorch 2. */
+static enum rt_runtime_id of_version(enum rt_runtime_id runtime, const char *software)
+{
+    bool first = software != NULL && strncmp(software, "pytorch 1.", strlen("pytorch 1.")) == 0;
+    return runtime == RT_RUNTIME_EAGER_MATH && first ? RT_RUNTIME_EAGER_1 : runtime;
+}
+
 enum rt_runtime_id rt_workload_runtime(const struct rt_dataset *dataset, const struct rt_workload *workload)
 {
     const char *name = rt_dataset_attribute(dataset, workload->group, "runtime");
+    const char *software = rt_dataset_attribute(dataset, workload->group, "software");
     for (int r = 0; name != NULL && r < RT_RUNTIME_COUNT; r++)
         if (rt_name_equal(rt_runtimes[r].name, name))
-            return (enum rt_runtime_id)r;
+            return of_version((enum rt_runtime_id)r, software);
     if (name != NULL)
         return RT_RUNTIME_COUNT;
     return workload->mode == RT_DECODE || workload->mode == RT_GENERATION ? RT_RUNTIME_SERVING
-                                                                          : RT_RUNTIME_EAGER_MATH;
+                                                                          : RT_RUNTIME_EAGER_1;
 }
 
 bool rt_workload_is_plain(const struct rt_dataset *dataset, const struct rt_workload *workload)

@@ -151,8 +151,8 @@ static int judge_run(struct workloads *workloads, struct rt_scored_run *run)
     return status;
 }
 
-/* A run that was out of memory is judged by its memory alone: RT_EFORMAT, for it is no row. */
-static int judge_out_of_memory(struct workloads *workloads, struct rt_scored_run *run)
+/* A run without a time is judged by its memory alone: RT_EFORMAT, for it is no row. */
+static int judge_memory(struct workloads *workloads, struct rt_scored_run *run)
 {
     struct rt_evaluation *evaluation = workloads->evaluation;
     const struct rt_device *device = &workloads->devices[run->workload->device];
@@ -168,7 +168,11 @@ static int judge_out_of_memory(struct workloads *workloads, struct rt_scored_run
     rt_run_steps_release(&steps);
     if (status == RT_OK)
         status = rt_score_memory(evaluation, workloads->dataset, run->workload, &forecast);
-    return status == RT_OK ? rt_fail(RT_EFORMAT, "it was out of memory, so it has no time") : status;
+    if (status != RT_OK)
+        return status;
+    return rt_run_was_out_of_memory(workloads->dataset, run->workload)
+               ? rt_fail(RT_EFORMAT, "it was out of memory, so it has no time")
+               : rt_fail(RT_EFORMAT, "its memory was measured, its time was not");
 }
 
 /* Appends the row that judge_run forecast, a group of its own. */
@@ -214,8 +218,8 @@ static int judge_runs(struct workloads *workloads)
             reason = RT_LEFT_CALIBRATED;
         else if (evaluation->options.from_whole && run_on_whole(workloads, run.workload) == NULL)
             reason = RT_LEFT_NO_WHOLE;
-        else if ((status = rt_run_was_out_of_memory(dataset, run.workload)
-                               ? judge_out_of_memory(workloads, &run)
+        else if ((status = rt_run_is_of_memory(dataset, run.workload)
+                               ? judge_memory(workloads, &run)
                                : judge_run(workloads, &run)) == RT_EFORMAT ||
                  status == RT_EUSAGE)
             reason = RT_LEFT_NO_FORECAST;
@@ -371,7 +375,7 @@ int rt_evaluate_workloads(const struct rt_dataset *dataset, const struct rt_cand
     status = judge_runs(&workloads);
     rt_score_curves(&evaluation, dataset, workloads.devices);
     free(workloads.devices);
-    if (status == RT_OK && evaluation.row_count == 0)
+    if (status == RT_OK && evaluation.row_count == 0 && evaluation.memory.count == 0)
         status = rt_evaluation_refuse_empty(&evaluation);
     if (status == RT_OK && options->published != NULL)
         status = rt_published_read(dataset, &evaluation);

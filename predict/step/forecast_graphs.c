@@ -149,7 +149,10 @@ static int time_kernel(struct rt_forecast *forecast, struct rt_forecast_launch *
     launch->same = answer;
     if (isnan(launch->roofline_us) || skip == RT_SKIP_NO_PEAK)
         return refuse_peak(forecast, &launch->kernel.call);
-    if (skip != RT_SKIP_NONE && !forecast->options.fallback)
+    /* nobody measured attention in one kernel in fp32, so a predictor may well lack it */
+    bool wide = rt_call_family(&launch->kernel.call) == RT_FAMILY_ATTENTION &&
+                rt_dtypes[launch->kernel.call.dtype].bytes >= 4;
+    if (skip != RT_SKIP_NONE && !forecast->options.fallback && !wide)
         return skip == RT_SKIP_NO_FAMILY ? refuse_families(forecast, queries, of_launch)
                                          : refuse_skip(forecast, launch->kernel.call.op, skip);
     if (!(launch->time_us > 0) || !isfinite(launch->time_us))

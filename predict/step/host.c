@@ -35,29 +35,25 @@
  *   nanotron      nanotron on servers of H100: of eight pairs from 20, 40 to 150, 280 the one with the least mean
  *                 error on the runs without pipeline stages of a tenth, chosen as for megatron-2021 from the rows
  *                 of scripts/corpora/nanotron.py (docs/log/host.md)
- * Memory beside the allocator's: 860 MiB of CUDA 11.8 (optimum-benchmark, used less reserved), 1,424 before
- * kernels were loaded when they first run (MIGProfiler; CUDA 11.7, "Lazy Loading"): docs/log/parts.md.
  * Pageable copies of others: 6 GB/s, the mean of those. Assumed: the driver's launch (`rooftile collect`
  * measures it) and the optimizer, which no public run shows apart.
  */
 /* clang-format on */
-#define COMMON .launch_us = 4, .optimizer_us = 10, .pinned_gbs = NAN
-#define OLDER  .context_mib = 1424, .keeps_gradients = 1, COMMON
+#define COMMON .launch_us = 4, .optimizer_us = 10, .pinned_gbs = NAN, .context_mib = NAN
 static const struct rt_host hosts[] = {
-    {"epyc-7742", .forward_us = 20, .backward_us = 40, .pageable_gbs = 6, .context_mib = 860, COMMON},
-    {"a100-2022", .forward_us = 44, .backward_us = 80, .pageable_gbs = 6, OLDER},
-    {"pytorch-2020", .forward_us = 32, .backward_us = 62, .pageable_gbs = 6, OLDER},
-    {"xdit-h100", .forward_us = 32, .backward_us = 64, .pageable_gbs = 6, .context_mib = 860, COMMON},
-    {"pgb-2080ti", .forward_us = 23.5, .backward_us = 101, .pageable_gbs = 12, OLDER},
-    {"pgb-2080ti-1", .forward_us = 28, .backward_us = 46, .pageable_gbs = 12, OLDER},
-    {"pgb-2080ti-2", .forward_us = 32.5, .backward_us = 79, .pageable_gbs = 5, OLDER},
-    {"pgb-titanrtx", .forward_us = 49, .backward_us = 94, .pageable_gbs = 2, OLDER},
-    {"pgb-titanv", .forward_us = 24.5, .backward_us = 39, .pageable_gbs = 12, OLDER},
-    {"pgb-titanxp", .forward_us = 46, .backward_us = 82, .pageable_gbs = 1.25, OLDER},
-    {"megatron-2021", .forward_us = 60, .backward_us = 110, .pageable_gbs = 6, .context_mib = 860, COMMON},
-    {"nanotron", .forward_us = 76, .backward_us = 142, .pageable_gbs = 6, .context_mib = 860, COMMON},
+    {"epyc-7742", .forward_us = 20, .backward_us = 40, .pageable_gbs = 6, COMMON},
+    {"a100-2022", .forward_us = 44, .backward_us = 80, .pageable_gbs = 6, COMMON},
+    {"pytorch-2020", .forward_us = 32, .backward_us = 62, .pageable_gbs = 6, COMMON},
+    {"xdit-h100", .forward_us = 32, .backward_us = 64, .pageable_gbs = 6, COMMON},
+    {"pgb-2080ti", .forward_us = 23.5, .backward_us = 101, .pageable_gbs = 12, COMMON},
+    {"pgb-2080ti-1", .forward_us = 28, .backward_us = 46, .pageable_gbs = 12, COMMON},
+    {"pgb-2080ti-2", .forward_us = 32.5, .backward_us = 79, .pageable_gbs = 5, COMMON},
+    {"pgb-titanrtx", .forward_us = 49, .backward_us = 94, .pageable_gbs = 2, COMMON},
+    {"pgb-titanv", .forward_us = 24.5, .backward_us = 39, .pageable_gbs = 12, COMMON},
+    {"pgb-titanxp", .forward_us = 46, .backward_us = 82, .pageable_gbs = 1.25, COMMON},
+    {"megatron-2021", .forward_us = 60, .backward_us = 110, .pageable_gbs = 6, COMMON},
+    {"nanotron", .forward_us = 76, .backward_us = 142, .pageable_gbs = 6, COMMON},
 };
-#undef OLDER
 #undef COMMON
 enum { HOSTS = sizeof hosts / sizeof *hosts };
 
@@ -75,7 +71,6 @@ static const struct {
     {"pageable_gbs", offsetof(struct rt_host, pageable_gbs), 1e-3, 1e5},
     {"pinned_gbs", offsetof(struct rt_host, pinned_gbs), 1e-3, 1e5},
     {"context_mib", offsetof(struct rt_host, context_mib), 0, 1e6},
-    {"keeps_gradients", offsetof(struct rt_host, keeps_gradients), 0, 1},
 };
 
 static double *number_of(struct rt_host *host, size_t i)

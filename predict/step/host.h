@@ -26,8 +26,8 @@ struct rt_host {
     double step_us;      /* once a step, before the first launch */
     double pageable_gbs; /* what a copy from memory that is not page-locked reaches at most, 10^9 bytes/s */
     double pinned_gbs;   /* the same of page-locked memory; NaN: as the link has it */
-    double context_mib;  /* of the device's memory: context, modules and handles, beside what each SM takes */
-    double keeps_gradients; /* 1: zeroed, not freed, before a step: PyTorch before 2.0 */
+    double context_mib;  /* of the device's memory, beside what each SM takes, where it was measured; NaN: as
+                          * the  runtime has it */
 };
 
 /* A row of the table by name, case and separators ignored; NULL where there is none. */

@@ -27,9 +27,8 @@ static void find_cold(struct rt_forecast *forecast)
  * taken as they are (AccumulateGrad; zero_grad(set_to_none), the default since 2.0). */
 static bool accumulates(const struct rt_forecast *forecast)
 {
-    const struct rt_host *host = forecast->options.host;
     return rt_runtimes[forecast->graph->options.runtime].accumulation != RT_ACCUMULATION_FREED ||
-           forecast->options.parallel.microbatches > 1 || (host != NULL && host->keeps_gradients > 0);
+           forecast->options.parallel.microbatches > 1;
 }
 
 void rt_forecast_list_launches(struct rt_forecast *forecast)

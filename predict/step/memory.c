@@ -15,15 +15,28 @@
 
 /* --- the driver --- */
 
-/* Beside what the allocator has: modules, handles and heaps of context and libraries, by host, and what grows
- * with SMs (local memory of resident threads): runs of four MIG slices differ by 4.286 MiB for each SM, to 2
- * MiB (docs/log/parts.md). */
+/* Beside what the allocator has: modules, handles and heaps of context and libraries, by runtime, and what
+ * grows with SMs (local memory of resident threads): runs of four MIG slices differ by 4.286 MiB for each SM,
+ * to 2 MiB (docs/log/parts.md). */
 static const double sm_mib = 4.286;
 
-/* Bytes that the driver takes beside what the allocator has: context and libraries. */
-static double context_bytes(const struct rt_device *device, const struct rt_host *host)
+static bool runs_convolutions(const struct rt_graph *graph)
 {
-    return RT_MIB * (host->context_mib + (device->sms > 0 ? sm_mib * device->sms : 0));
+    bool found = false;
+    for (size_t k = 0; k < graph->kernel_count; k++)
+        found |= graph->kernels[k].call.op == RT_OP_CONV2D;
+    return found;
+}
+
+/* Bytes that the driver takes beside what the allocator has: context and libraries. */
+static double context_bytes(const struct rt_forecast *forecast)
+{
+    const struct rt_runtime *runtime = &rt_runtimes[forecast->graph->options.runtime];
+    double given = rt_forecast_host(forecast)->context_mib, sms = forecast->device->sms;
+    double mib = isnan(given)
+                     ? runtime->context_mib + (runs_convolutions(forecast->graph) ? runtime->cudnn_mib : 0)
+                     : given;
+    return RT_MIB * (mib + (sms > 0 ? sm_mib * sms : 0));
 }
 
 /* --- workspaces --- */
@@ -41,22 +54,44 @@ static double cublas_bytes(const struct rt_graph *graph, const struct rt_device 
 
 /* --- the allocator --- */
 
-static void replay(const struct rt_tensor_schedule *schedule, double workspace, double limit,
+static void play(struct rt_allocator *allocator, const struct rt_tensor_schedule *schedule, size_t from,
+                 size_t to, uint32_t *blocks)
+{
+    for (size_t e = from; e < to; e++) {
+        const struct rt_tensor_event *event = &schedule->events[e];
+        if (event->made) {
+            blocks[event->tensor] = rt_allocator_make(allocator, schedule->tensors[event->tensor].bytes);
+        } else {
+            rt_allocator_free(allocator, blocks[event->tensor]);
+            blocks[event->tensor] = RT_NO_BLOCK;
+        }
+    }
+}
+
+/* What a step left: gradients, which the next frees before it runs, and its output. */
+static void free_left(struct rt_allocator *allocator, const struct rt_tensor_schedule *schedule,
+                      uint32_t *blocks)
+{
+    for (size_t e = schedule->resident; e < schedule->event_count; e++) {
+        uint32_t tensor = schedule->events[e].tensor;
+        rt_allocator_free(allocator, blocks[tensor]);
+        blocks[tensor] = RT_NO_BLOCK;
+    }
+}
+
+/* Of training two steps: the second finds the segments that the first left, and needs others beside them. */
+static void replay(const struct rt_tensor_schedule *schedule, double workspace, double limit, bool trains,
                    struct rt_memory_taken *out)
 {
     struct rt_allocator allocator;
     uint32_t *blocks = rt_malloc((schedule->tensor_count + 1) * sizeof *blocks);
     rt_allocator_init(&allocator, limit);
-    for (size_t e = 0; e <= schedule->event_count; e++) {
-        if (e == schedule->resident)
-            rt_allocator_make(&allocator, workspace);
-        if (e == schedule->event_count)
-            break;
-        const struct rt_tensor_event *event = &schedule->events[e];
-        if (event->made)
-            blocks[event->tensor] = rt_allocator_make(&allocator, schedule->tensors[event->tensor].bytes);
-        else
-            rt_allocator_free(&allocator, blocks[event->tensor]);
+    play(&allocator, schedule, 0, schedule->resident, blocks);
+    rt_allocator_make(&allocator, workspace);
+    play(&allocator, schedule, schedule->resident, schedule->event_count, blocks);
+    if (trains) {
+        free_left(&allocator, schedule, blocks);
+        play(&allocator, schedule, schedule->resident, schedule->event_count, blocks);
     }
     out->allocated = allocator.most_allocated;
     out->reserved = allocator.most_reserved;
@@ -87,7 +122,6 @@ static void options_of(const struct rt_forecast *forecast, enum stage stage, str
     const struct rt_parallelism *parallel = &forecast->options.parallel;
     int64_t layers = rt_forecast_layers(forecast->graph), pieces = rt_pieces(parallel);
     double most = stage_layers(forecast, stage == LAST ? parallel->pipeline - 1 : 0);
-    const struct rt_host *host = rt_forecast_host(forecast);
     *out = (struct rt_memory_options)RT_MEMORY_DEFAULTS;
     if (parallel->pipeline > 1 && stage != LAST)
         out->in_flight = rt_pipeline_in_flight(parallel->pipeline, pieces / parallel->pipeline,
@@ -100,7 +134,7 @@ static void options_of(const struct rt_forecast *forecast, enum stage stage, str
     if (parallel->expert > 1 && forecast->graph->options.step == RT_STEP_TRAINING) /* their copies */
         out->expert_gpus =
             (int64_t)fmax(1, ceil((double)(out->gpus * parallel->tensor) / (double)parallel->expert));
-    out->accumulates = parallel->microbatches > 1 || host->keeps_gradients > 0;
+    out->accumulates = parallel->microbatches > 1;
 }
 
 /* The allocator frees unused segments where the driver has no more, so what it takes depends on what there
@@ -113,7 +147,7 @@ static bool is_overfull(const struct rt_forecast *forecast, const struct rt_tens
     struct rt_memory_taken less;
     if (!(forecast->taken.used > safe) || forecast->taken.used > forecast->memory_bytes)
         return forecast->taken.used > safe;
-    replay(schedule, workspace, safe - context, &less);
+    replay(schedule, workspace, safe - context, rt_graph_trains(forecast->graph), &less);
     return less.reserved + context > safe;
 }
 
@@ -124,7 +158,8 @@ static void sum_stage(struct rt_forecast *forecast, enum stage stage, double wor
     options_of(forecast, stage, &options);
     rt_tensor_schedule(forecast->graph, &options, &schedule);
     rt_graph_memory_of(forecast->graph, &schedule, &forecast->memory);
-    replay(&schedule, workspace, forecast->memory_bytes - context, &forecast->taken);
+    replay(&schedule, workspace, forecast->memory_bytes - context, rt_graph_trains(forecast->graph),
+           &forecast->taken);
     forecast->taken.used = forecast->taken.reserved + context;
     forecast->overfull = is_overfull(forecast, &schedule, workspace, context);
     rt_tensor_schedule_release(&schedule);
@@ -135,8 +170,7 @@ void rt_forecast_sum_memory(struct rt_forecast *forecast)
     const struct rt_device *device = forecast->device;
     bool stages = forecast->options.parallel.pipeline > 1;
     forecast->memory_bytes = rt_memory_for_programs_gib(device) * RT_GIB;
-    double context = context_bytes(device, rt_forecast_host(forecast)),
-           workspace = cublas_bytes(forecast->graph, device);
+    double context = context_bytes(forecast), workspace = cublas_bytes(forecast->graph, device);
     sum_stage(forecast, stages ? FIRST : WHOLE, workspace, context);
     if (!stages)
         return;
@@ -236,7 +270,7 @@ void rt_memory_generation(const struct rt_forecast *prefill, const struct rt_for
     struct rt_tensor_schedule schedules[3];
     struct rt_memory_options options;
     struct rt_allocator allocator;
-    double context = context_bytes(first->device, rt_forecast_host(first));
+    double context = context_bytes(first);
     int64_t steps = last->graph->options.context - first->graph->options.context + 1;
     if (!concatenates(first->graph) || steps < 1)
         return;

@@ -41,7 +41,7 @@ class Runs:
         self.corpus = corpus
         self.times = defaultdict(list)  # a row as COLUMNS without its time: times in us
         self.measured = defaultdict(list)  # the same: a dict by MEASURED of each of its runs
-        self.out_of_memory = set()  # rows
+        self.out_of_memory, self.untimed = set(), set()  # rows
         self.dropped, self.noted = Counter(), Counter()
 
     def drop(self, why):
@@ -84,6 +84,13 @@ class Runs:
         if key is not None:
             self.out_of_memory.add(key)
 
+    def add_untimed(self, measured, **row):
+        """A run whose memory alone was measured."""
+        key = self._row(row)
+        if key is not None:
+            self.untimed.add(key)
+            self.measured[key].append(measured)
+
     def _cells(self, row):
         at = COLUMNS.index("end_to_end_us")
         time = f"{statistics.median(self.times[row]):.9g}" if row in self.times else ""
@@ -91,15 +98,15 @@ class Runs:
         for name in MEASURED:
             values = [run[name] for run in self.measured.get(row, ()) if name in run]
             cells.append(f"{statistics.median(values):.9g}" if values else "")
-        return [*cells, "" if row in self.times else "1"]
+        return [*cells, "1" if row in self.out_of_memory and row not in self.times else "", "not timed" if row in self.untimed else ""]
 
     def write(self, path):
         """Columns that no run has are left out, but for REQUIRED."""
-        if not self.times:
+        if not self.times and not self.untimed:
             raise Refused("no run is left; name the corpus' own folder or file")
         failed = sorted(self.out_of_memory - set(self.times))
-        columns = (*COLUMNS, *MEASURED, "out_of_memory")
-        table = [self._cells(row) for row in [*sorted(self.times), *failed]]
+        columns = (*COLUMNS, *MEASURED, "out_of_memory", "failure")
+        table = [self._cells(row) for row in [*sorted(self.times), *sorted(self.untimed), *failed]]
         kept = [i for i, name in enumerate(columns) if name in REQUIRED or any(row[i] for row in table)]
         with open(path, "w", encoding="utf-8", newline="") as file:
             writer = csv.writer(file, lineterminator="\n")
@@ -114,6 +121,8 @@ class Runs:
             self.noted["measured again; the median is kept"] += len(times) - 1
         for key, count in sorted(kept.items()):
             print(" ".join(part for part in key if part) + f": {count} runs")
+        if self.untimed:
+            print(f"memory alone: {len(self.untimed)} runs")
         if failed := len(self.out_of_memory - set(self.times)):
             print(f"out of memory: {failed} runs")
         for words, counts in (("noted", self.noted), ("left out", self.dropped)):

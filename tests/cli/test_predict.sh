@@ -10,14 +10,14 @@ succeeds "train on them" "$ROOFTILE" train synthetic.h5 -o p.h5 --epochs 1 --thr
 succeeds "train on one family" "$ROOFTILE" train synthetic.h5 -o softmax.h5 --family softmax --epochs 1 --threads 1 --quiet
 
 # --- a forecast
-succeeds "a model of the zoo" predict -p p.h5 --gpu H100 -m gpt3-2.7b --batch 2 --seq 2048 --dtype fp32 --explain
+succeeds "a model of the zoo" predict -p p.h5 --gpu H100 -m gpt3-2.7b --batch 2 --seq 2048 --dtype fp32 --runtime eager-math --explain
 holds "names model and GPU" "gpt3-2.7b, inference, 2 x 2048 tokens, fp32, by PyTorch op by op, attention written out, on NVIDIA H100 80GB HBM3" stdout
 holds "names a GPU that it was not fitted to" "predictor  p.h5 (rooftile), not fitted to this GPU" stdout
 holds "states coverage" "of the kernels' time by trained networks; by bandwidth:" stdout
 holds "states memory" "memory" stdout
 succeeds "the roofline" predict -p roofline --gpu H100 -m gpt3-2.7b
 holds "is called a bound" "a lower bound, not a forecast" stdout
-succeeds "training as JSON" predict -p p.h5 --gpu V100-PCIE-32GB -m gpt2-large --mode training --optimizer adamw --json
+succeeds "training as JSON" predict -p p.h5 --gpu V100-PCIE-32GB -m gpt2-large --mode training --optimizer adamw --runtime eager-math --json
 cp stdout training.json
 cat >check.py <<'END'
 import json, math
@@ -122,7 +122,7 @@ refuses "carbon of shares" 2 "leave them out with --sm-share" predict -p rooflin
 
 succeeds "a model larger than the memory" predict -p roofline --gpu V100-PCIE-32GB -m gpt3-13b --seq 128 --dtype fp32
 holds "is warned of" "rooftile: warning: does not fit: the step needs" stderr
-succeeds "a training step that nearly fills the memory" predict -p roofline --gpu MI210 -m gpt2-large --batch 4 --seq 1024 --mode training --optimizer none
+succeeds "a training step that nearly fills the memory" predict -p roofline --gpu MI210 -m gpt2-large --batch 4 --seq 1024 --mode training --runtime eager-math --optimizer none
 holds "is warned of too" "rooftile: warning: memory is tight: a training step needs" stderr
 succeeds "one that needs half of it" predict -p roofline --gpu MI210 -m gpt2-large --batch 1 --seq 1024 --mode training --optimizer none
 lacks "is not warned of" "memory is tight" stderr
@@ -394,7 +394,7 @@ refuses "no GPU" 2 "--gpu NAME" predict -p roofline -m bert-base
 refuses "no model" 2 "--model NAME" predict -p roofline --gpu H100
 refuses "an unknown GPU" 1 "nearest names" predict -p roofline --gpu H1000 -m bert-base
 refuses "an unknown model" 1 "gpt2-lagre" predict -p roofline --gpu H100 -m gpt2-lagre
-refuses "a predictor without a family" 1 "no network for bmm, linear, elementwise, layernorm" predict -p softmax.h5 --gpu H100 -m gpt2-large --dtype fp32
+refuses "a predictor without a family" 1 "no network for bmm, linear, elementwise, layernorm" predict -p softmax.h5 --gpu H100 -m gpt2-large --dtype fp32 --runtime eager-math
 succeeds "unless a fallback is allowed" predict -p softmax.h5 --gpu H100 -m gpt2-large --dtype fp32 --fallback
 holds "is warned of" "part of the time is the bare roofline" stderr
 refuses "a dtype that the GPU has no peak for" 1 "no fp8 peak" predict -p roofline --gpu P100 -m gpt2-large --dtype fp8

@@ -14,11 +14,9 @@ static void count_groups(const struct rt_graph_options *options, struct rt_shape
     }
 }
 
-/* Kernels that fuse attention are of 16 bits; PyTorch has one for fp32 too, which nobody measured here. */
 static bool fuses_attention(const struct rt_architecture *row, const struct rt_graph_options *options)
 {
-    bool half = options->dtype == RT_FP16 || options->dtype == RT_BF16;
-    return rt_graph_fuses_attention(options) && row->attention->fusable && half;
+    return rt_graph_fuses_attention(options) && row->attention->fusable;
 }
 
 void rt_stack_init(struct rt_stack *stack, const struct rt_model *model, struct rt_graph *graph)

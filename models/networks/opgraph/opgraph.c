@@ -185,6 +185,7 @@ static struct rt_graph_options graph_options(const struct rt_opgraph *file)
     struct rt_graph_options options = {.batch = 1,
                                        .sequence = 1,
                                        .dtype = file->dtype,
+                                       .runtime = RT_RUNTIME_EAGER_1, /* gradients are summed in every pass */
                                        .tensor_parallel = name->parallel.tensor,
                                        .fusion = name->fusion || file->any_fused};
     if (file->named) {

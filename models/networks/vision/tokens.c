@@ -123,12 +123,6 @@ struct rt_tokens rt_tokens_feed_forward(struct rt_graph *graph, struct rt_tokens
 /* --- attention --- */
 
 /* Kernels that fuse attention are of 16 bits, as in stack.c. */
-static bool fuses_attention(const struct rt_graph *graph)
-{
-    enum rt_dtype dtype = graph->options.dtype;
-    return rt_graph_fuses_attention(&graph->options) && (dtype == RT_FP16 || dtype == RT_BF16);
-}
-
 /* The table's entries for each pair of tokens, in the order of the scores: looked up, and copied. */
 static uint32_t distance_bias(struct rt_graph *graph, int64_t heads, int64_t count, int64_t entries)
 {
@@ -199,7 +193,8 @@ struct rt_tokens rt_tokens_attention(struct rt_graph *graph, struct rt_tokens x,
     int64_t out = x.width;
     x = rt_tokens_linear(graph, "attn.qkv", x, 3 * shape->width, shape->qkv_bias);
     x.node = rt_build_split(graph, "attn.split", x.node, rt_tokens_rows(x), x.width, 0);
-    x = fuses_attention(graph) && !shape->written_out ? fused(graph, shape, x) : written_out(graph, shape, x);
+    x = rt_graph_fuses_attention(&graph->options) && !shape->written_out ? fused(graph, shape, x)
+                                                                         : written_out(graph, shape, x);
     if (shape->norm)
         x = rt_tokens_norm(graph, "attn.norm", x);
     return rt_tokens_linear(graph, "attn.proj", x, out, true);

@@ -245,7 +245,7 @@ static struct value softmax(struct reader *r)
                      x->elements, cols);
 }
 
-/* softmax(q k^T + biases) v as the runtime runs it; kernels that fuse it are of 16 bits. */
+/* softmax(q k^T + biases) v as the runtime runs it. */
 static struct value attention(struct reader *r)
 {
     int64_t groups = number(r), heads = after(r, '.', 1), queries = after(r, '.', 1), keys = after(r, '.', 1);
@@ -253,9 +253,7 @@ static struct value attention(struct reader *r)
     const struct value *x = read_operands(r, 3);
     struct rt_graph *graph = r->graph;
     int64_t batch = batch_of(r, x) * groups, all = batch * heads, elements = groups * heads * queries * width;
-    enum rt_dtype dtype = graph->options.dtype;
-    if (rt_graph_fuses_attention(&graph->options) && (dtype == RT_FP16 || dtype == RT_BF16) &&
-        queries == keys) {
+    if (rt_graph_fuses_attention(&graph->options) && queries == keys) {
         const int64_t dim[] = {batch, queries, heads, width};
         uint32_t node =
             rt_build_fused_attention(graph, "attn", x[0].node, x[1].node, x[2].node, RT_OP_ATTENTION_ENCODER,

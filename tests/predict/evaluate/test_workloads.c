@@ -66,7 +66,8 @@ static struct rt_graph_options plain(enum rt_step_kind step, int64_t batch)
                                      .sequence = 128,
                                      .context = 128,
                                      .tensor_parallel = 1,
-                                     .dtype = RT_FP32};
+                                     .dtype = RT_FP32,
+                                     .runtime = RT_RUNTIME_EAGER_1};
 }
 
 static void open_roofline(struct rt_candidate *candidate)

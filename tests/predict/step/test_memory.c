@@ -1,5 +1,6 @@
 /* What a step takes of a device, and what saving memory costs: by conservation. */
 #include "predict/step/memory.h"
+#include "models/networks/memory.h"
 #include "models/networks/model.h"
 #include "predict/step/forecast.h"
 #include "test.h"
@@ -149,14 +150,17 @@ static void test_shards_need_gpus(void)
 }
 
 /* A forecast of nothing but memory. */
-static void memory_of(struct step *step, const struct rt_graph_options *options)
+static void memory_of(struct step *step, const char *name, const char *host,
+                      const struct rt_graph_options *options)
 {
     struct rt_model model;
     RT_ASSERT_OK(rt_device_named("A100-SXM4-80GB", &step->device));
-    RT_ASSERT_OK(rt_model_named("llama-2-7b", &model));
+    RT_ASSERT_OK(rt_model_named(name, &model));
     RT_ASSERT_OK(rt_graph_build(&model, options, &step->graph));
-    step->forecast = (struct rt_forecast){
-        .graph = &step->graph, .device = &step->device, .options = {.parallel = alone, .host_us = NAN}};
+    step->forecast =
+        (struct rt_forecast){.graph = &step->graph,
+                             .device = &step->device,
+                             .options = {.parallel = alone, .host_us = NAN, .host = rt_host_named(host)}};
     rt_forecast_sum_memory(&step->forecast);
 }
 
@@ -178,7 +182,7 @@ static void test_generation_fills_segments(void)
                                                .dtype = RT_FP16,
                                                .runtime =
                                                    served ? RT_RUNTIME_SERVING : RT_RUNTIME_EAGER_MATH};
-            memory_of(&step[i], &options);
+            memory_of(&step[i], "llama-2-7b", "epyc-7742", &options);
         }
         struct rt_memory_taken taken = step[LAST].forecast.taken;
         rt_memory_generation(&step[PREFILL].forecast, &step[FIRST].forecast, &step[LAST].forecast, &taken);
@@ -193,6 +197,55 @@ static void test_generation_fills_segments(void)
     }
 }
 
-RT_TESTS(RT_TEST(test_taken_is_in_order), RT_TEST(test_fits_with_a_margin),
-         RT_TEST(test_recompute_runs_layers_again), RT_TEST(test_shards), RT_TEST(test_shards_need_gpus),
-         RT_TEST(test_generation_fills_segments))
+static size_t workspaces(const struct rt_graph *graph)
+{
+    const struct rt_memory_options whole = RT_MEMORY_DEFAULTS;
+    struct rt_tensor_schedule schedule;
+    size_t count = 0;
+    rt_tensor_schedule(graph, &whole, &schedule);
+    for (size_t t = 0; t < schedule.tensor_count; t++)
+        count += schedule.tensors[t].part == RT_MEMORY_WORKSPACE;
+    rt_tensor_schedule_release(&schedule);
+    return count;
+}
+
+/* Context by runtime, whoever the host is; cuDNN's where convolutions run: 1.75 GiB on an A100 (GPUMemNet).
+ * In training a convolution has a workspace, at inference none. */
+static void test_context_and_workspaces(void)
+{
+    static const char *const hosts[] = {"epyc-7742", "a100-2022"};
+    static const enum rt_runtime_id runtimes[] = {RT_RUNTIME_EAGER, RT_RUNTIME_EAGER_1};
+    double used[RT_COUNT(hosts)][RT_COUNT(runtimes)];
+    for (size_t h = 0; h < RT_COUNT(hosts); h++)
+        for (size_t r = 0; r < RT_COUNT(runtimes); r++) {
+            struct rt_graph_options options = {.batch = 8,
+                                               .sequence = 1,
+                                               .image = 224,
+                                               .tensor_parallel = 1,
+                                               .dtype = RT_FP32,
+                                               .runtime = runtimes[r]};
+            struct step step;
+            memory_of(&step, "resnet18", hosts[h], &options);
+            used[h][r] = (step.forecast.taken.used - step.forecast.taken.reserved) / mib;
+            CU_ASSERT_EQUAL(workspaces(&step.graph), 0);
+            rt_graph_release(&step.graph);
+        }
+    for (size_t r = 0; r < RT_COUNT(runtimes); r++)
+        CU_ASSERT_EQUAL(used[0][r], used[1][r]);
+    struct rt_graph_options training = {.step = RT_STEP_TRAINING,
+                                        .batch = 8,
+                                        .sequence = 1,
+                                        .image = 224,
+                                        .tensor_parallel = 1,
+                                        .dtype = RT_FP32};
+    struct step step;
+    memory_of(&step, "resnet18", hosts[0], &training);
+    CU_ASSERT_EQUAL(workspaces(&step.graph), 2 * 17); /* 20 convolutions, of which three are of one pixel */
+    rt_graph_release(&step.graph);
+    RT_ASSERT_NEAR(used[0][0], 860 + 420 + 4.286 * 108, 1e-3);
+    RT_ASSERT_NEAR(used[0][1], 1424 + 4.286 * 108, 1e-3);
+}
+
+RT_TESTS(RT_TEST(test_context_and_workspaces), RT_TEST(test_taken_is_in_order),
+         RT_TEST(test_fits_with_a_margin), RT_TEST(test_recompute_runs_layers_again), RT_TEST(test_shards),
+         RT_TEST(test_shards_need_gpus), RT_TEST(test_generation_fills_segments))

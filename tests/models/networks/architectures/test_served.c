@@ -224,7 +224,8 @@ static void test_window_and_chunk(void)
     rt_graph_release(&graph);
 }
 
-/* PyTorch's fused attention: one kernel, no scores; its gradient is 2.5 of it. In fp32 it is written out. */
+/* PyTorch's fused attention: one kernel, no scores; its gradient is 2.5 of it. FlashAttention has none of
+ * fp32. */
 static void test_eager(void)
 {
     struct rt_model m = named("llama-3-8b");
@@ -232,8 +233,13 @@ static void test_eager(void)
     struct rt_graph graph;
     options.runtime = RT_RUNTIME_EAGER;
     RT_ASSERT_OK(rt_graph_build(&m, &options, &graph));
+    CU_ASSERT_PTR_NULL(find_node(&graph, "attn.scores"));
+    rt_graph_release(&graph);
+    options.attention = RT_ATTENTION_FLASH2;
+    RT_ASSERT_OK(rt_graph_build(&m, &options, &graph));
     CU_ASSERT_PTR_NOT_NULL(find_node(&graph, "attn.scores"));
     rt_graph_release(&graph);
+    options.attention = RT_ATTENTION_OWN;
     options.dtype = RT_BF16;
     options.step = RT_STEP_TRAINING;
     RT_ASSERT_OK(rt_graph_build(&m, &options, &graph));
