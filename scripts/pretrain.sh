@@ -4,7 +4,7 @@
 #   scripts/pretrain.sh NEUSIGHT AICONFIGURATOR CORPORA
 #
 # Two folders as `rooftile dataset import` reads them, and one that holds aiter, vidur, pipeweave and deepbench as
-# scripts/corpora reads them, and for energy zeus, splitwise and mlenergy: docs/guide/train.md says what of them is used.
+# scripts/corpora reads them, and for energy zeus, splitwise, mlenergy and mlenergy_v3: docs/guide/train.md says what of them is used.
 # AICONFIGURATOR may be a clone of its repository: a Python with pyarrow, $ROOFTILE_PYTHON, makes such a folder of it.
 #
 # Defaults (seed 1), nothing kept for testing, two threads: the same bytes from the same measurements and OpenBLAS kernels.
@@ -55,13 +55,18 @@ done
 "$rooftile" train "${files[@]}" --no-test --threads 2 -o "$work/times.h5"
 files=()
 while IFS='|' read -r name licence source; do # runs of models, with their energy
-    python3 "$source_folder/scripts/corpora/$name.py" "$3/$name" -o "$work/$name.csv"
+    from=$3/$name
+    [ "$name" != mlenergy_v3 ] || from=$from/public
+    python3 "$source_folder/scripts/corpora/${name%_v3}.py" "$from" -o "$work/$name.csv"
+    # Of version 3 the long answers to GPQA alone, where prompts, whose lengths nobody says, weigh least: chat judges.
+    [ "$name" != mlenergy_v3 ] || sed -i '1p;/,gpqa,/!d' "$work/$name.csv"
     "$rooftile" dataset import --format workloads "$work/$name.csv" --source "$source" --licence "$licence" -o "$work/$name.h5" --quiet
     files+=("$work/$name.h5")
 done <<'RUNS'
 zeus|Apache-2.0|Zeus, repository ml-energy/zeus
 splitwise|MIT|Splitwise, repository Mutinifni/splitwise-sim
 mlenergy|Apache-2.0|ML.ENERGY leaderboard, repository ml-energy/leaderboard-v2
+mlenergy_v3|none: figures alone|ML.ENERGY benchmark, repository ml-energy/benchmark
 RUNS
 "$rooftile" calibrate --target energy --population -p "$work/times.h5" "${files[@]}" --overwrite \
     -o "$source_folder/models/predictors/pretrained/rooftile.h5"

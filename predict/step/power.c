@@ -9,7 +9,7 @@
 struct solver {
     const struct rt_power_profile *profile;
     const double *scale;
-    double idle_w;
+    double idle_w[RT_POWER_POINTS], rest_j[RT_POWER_POINTS]; /* at rest; that of the busy time; at each clock */
 };
 
 /* A place on the profile: `at` is a point and a share of the way to the next; `stretch` of the busy time
@@ -18,9 +18,10 @@ struct place {
     double at, stretch;
 };
 
-double rt_power_idle(const struct rt_power_profile *profile, const double scale[RT_ENERGY_PARTS])
+double rt_power_idle(const struct rt_power_profile *profile, const double scale[RT_ENERGY_PARTS],
+                     size_t point)
 {
-    return scale[RT_ENERGY_IDLE] * profile->joules[0][RT_ENERGY_IDLE] / (1e-6 * profile->step_us[0]);
+    return scale[RT_ENERGY_IDLE] * profile->joules[point][RT_ENERGY_IDLE] / (1e-6 * profile->step_us[point]);
 }
 
 static double between(const double *values, double at)
@@ -45,19 +46,20 @@ static double busy_joules(const struct solver *solver, size_t point, double gain
     return sum;
 }
 
-/* The first place from the full clock downwards where a phase draws no more than `watts` over idle. */
+/* The first place from the full clock downwards where a phase draws no more than `watts`. */
 static struct place place_of_watts(const struct solver *solver, double gain, double watts)
 {
     const double *busy_us = solver->profile->busy_us;
     double above = 0; /* joules that are too many, at the point before */
     for (size_t p = 0; p < solver->profile->points; p++) {
-        double over = busy_joules(solver, p, gain) - watts * 1e-6 * busy_us[p];
+        double over = busy_joules(solver, p, gain) + solver->rest_j[p] - watts * 1e-6 * busy_us[p];
         if (!(over > 0))
             return (struct place){p == 0 ? 0 : (double)p - 1 + above / (above - over), 1};
         above = over;
     }
     size_t last = solver->profile->points - 1;
-    return (struct place){(double)last, busy_joules(solver, last, gain) / (watts * 1e-6 * busy_us[last])};
+    double room = watts * 1e-6 * busy_us[last] - solver->rest_j[last];
+    return (struct place){(double)last, busy_joules(solver, last, gain) / room};
 }
 
 static struct place lower_of(struct place a, struct place b)
@@ -70,7 +72,7 @@ static struct place place_on_board(const struct solver *solver, double gain)
 {
     if (isnan(solver->profile->board_w))
         return (struct place){0, 1};
-    return place_of_watts(solver, gain, rt_power_kept(solver->profile->board_w) - solver->idle_w);
+    return place_of_watts(solver, gain, rt_power_kept(solver->profile->board_w));
 }
 
 static double busy_at(const struct solver *solver, struct place place)
@@ -99,7 +101,9 @@ static void add_phase(const struct solver *solver, double gain, struct place own
         double from = part_joules(solver, point, part, gain), to = part_joules(solver, next, part, gain);
         state->parts[part] += ran * (from + share * (to - from)) / phases;
     }
-    state->parts[RT_ENERGY_IDLE] += solver->idle_w * 1e-6 * step_us / phases;
+    /* What waits is under no limit. */
+    state->parts[RT_ENERGY_IDLE] += ran * place.stretch * between(solver->rest_j, place.at) / phases;
+    state->parts[RT_ENERGY_IDLE] += solver->idle_w[0] * 1e-6 * (step_us - busy_us) / phases;
     state->step_us += step_us / phases;
     state->clock += between(profile->clock, place.at) * step_us / phases; /* a mean once it is divided */
     state->limited |= place.at > 0 || place.stretch > 1;
@@ -122,7 +126,7 @@ static struct rt_power_state state_at(const struct solver *solver, double limit_
         double gain = rt_power_phase_gain(phase);
         struct place own = place_on_board(solver, gain), place = own;
         if (!isnan(limit_w))
-            place = lower_of(place, place_of_watts(solver, gain, rt_power_kept(limit_w) - solver->idle_w));
+            place = lower_of(place, place_of_watts(solver, gain, rt_power_kept(limit_w)));
         add_phase(solver, gain, own, place, &state);
     }
     end(&state);
@@ -132,14 +136,19 @@ static struct rt_power_state state_at(const struct solver *solver, double limit_
 int rt_power_at(const struct rt_power_profile *profile, const double scale[RT_ENERGY_PARTS], double limit_w,
                 struct rt_power_state *out)
 {
-    struct solver solver = {profile, scale, rt_power_idle(profile, scale)};
+    struct solver solver = {.profile = profile, .scale = scale};
+    for (size_t p = 0; p < profile->points; p++) {
+        solver.idle_w[p] = rt_power_idle(profile, scale, p);
+        solver.rest_j[p] = solver.idle_w[p] * 1e-6 * profile->busy_us[p];
+    }
+    double rest = solver.idle_w[profile->points - 1];
     double least =
         fmin(isnan(limit_w) ? INFINITY : limit_w, isnan(profile->board_w) ? INFINITY : profile->board_w);
-    if (rt_power_kept(least) <= solver.idle_w)
+    if (rt_power_kept(least) <= rest)
         return rt_fail(RT_EUSAGE,
                        "a power limit of %g W leaves nothing to compute with: the GPU takes %.0f W at rest; "
                        "give at least %.0f W",
-                       least, solver.idle_w, floor(solver.idle_w / rt_power_kept(1)) + 1);
+                       least, rest, floor(rest / rt_power_kept(1)) + 1);
     *out = state_at(&solver, limit_w);
     return RT_OK;
 }

@@ -40,8 +40,9 @@ struct rt_power_state {
     bool gated;                    /* a part of it runs below the profile's lowest clock */
 };
 
-/* Watts of a profile at rest. */
-double rt_power_idle(const struct rt_power_profile *profile, const double scale[RT_ENERGY_PARTS]);
+/* Watts of a profile at rest, at one of its clocks. */
+double rt_power_idle(const struct rt_power_profile *profile, const double scale[RT_ENERGY_PARTS],
+                     size_t point);
 
 /* Under a limit, at most the board's; `scale`: by what the profile's parts are multiplied. RT_EUSAGE where a
  * limit is not above the watts at rest. */

@@ -9,16 +9,18 @@
 static const double busy_draws = 1.1; /* of the board's power */
 static const double scales[RT_ENERGY_PARTS] = {1, 1, 1, 1, 1, 1};
 
-/* What is drawn between kernels, what kernels draw over it, and the share of the time that they run. */
+/* What is drawn between kernels at the boost clock, what kernels draw over it, the share of the time that they
+ * run, and the board. */
 struct draw {
     double idle_w, dynamic_w, busy;
+    const struct rt_device *board;
 };
 
 /* `level`: of the watts over idle of a GPU that is busy all the time. */
-static struct draw draw_of(double board_w, double idle_w, double level)
+static struct draw draw_of(const struct rt_device *board, double idle_w, double level)
 {
     double busy = fmin(1, sqrt(level));
-    return (struct draw){idle_w, (busy_draws * board_w - idle_w) * level / busy, busy};
+    return (struct draw){idle_w, (busy_draws * board->power_w - idle_w) * level / busy, busy, board};
 }
 
 static double average(const struct draw *draw, double limit_w)
@@ -31,13 +33,13 @@ static double average(const struct draw *draw, double limit_w)
 static struct draw solve(const struct rt_device *board, double watts, double limit_w)
 {
     const double shares_idle = 0.9, most = 2.2;
-    double idle_w = fmin(rt_energy_idle_w(board), shares_idle * watts), low = 1e-3, high = most;
+    double idle_w = fmin(rt_energy_idle_w(board, 1), shares_idle * watts), low = 1e-3, high = most;
     for (int i = 0; i < 60; i++) {
         double level = sqrt(low * high);
-        struct draw draw = draw_of(board->power_w, idle_w, level);
+        struct draw draw = draw_of(board, idle_w, level);
         *(average(&draw, limit_w) < watts ? &low : &high) = level;
     }
-    return draw_of(board->power_w, idle_w, high);
+    return draw_of(board, idle_w, high);
 }
 
 /* Adds the step at a share of the boost clock. */
@@ -53,7 +55,8 @@ static void add_point(const struct draw *draw, double clock, double step_us, str
     out->step_us[point] = step * step_us;
     out->joules[point][RT_ENERGY_VECTOR] = (1 - memory) * voltage * voltage * joules;
     out->joules[point][RT_ENERGY_DRAM] = memory * joules;
-    out->joules[point][RT_ENERGY_IDLE] = draw->idle_w * 1e-6 * out->step_us[point];
+    double rest = rt_energy_idle_w(draw->board, voltage) / rt_energy_idle_w(draw->board, 1);
+    out->joules[point][RT_ENERGY_IDLE] = rest * draw->idle_w * 1e-6 * out->step_us[point];
 }
 
 int rt_power_profile_of_point(const struct rt_device *device, double step_us, double watts, double limit_w,

@@ -2,7 +2,7 @@
 """LLM servers' energy (ML.ENERGY Leaderboard, repository ml-energy/leaderboard-v2) for `rooftile dataset import --format workloads`:
 
   scripts/corpora/mlenergy.py FOLDER -o OUT.csv      FOLDER holds data/llm_text_generation/*/GPU/ORGANISATION/MODEL/*.json,
-                                                     or, of version 3, data/tasks/text-to-image.json and text-to-video.json
+                                                     or, of version 3, data/tasks/*.json; then --prompts usual|least|most
 
 A file is a server in its steady state: all requests are there from the start, the number that run at once is limited, and only the time in
 which others wait is counted (its page "About" says so; vLLM 0.5.4, CUDA 12.4, A100-SXM4-40GB and H100 SXM of AWS). It gives the energy of a request over all
@@ -23,7 +23,12 @@ the A100 and V100 is not said: SXM4 of 40 GB and PCIe of 32 GB are taken. Vision
 
 diffusion/text-to-image: pipelines of diffusers in fp16, without compilation, one GPU, at their own size, with the guidance of their defaults: SDXL Turbo
 ran as SDXL does, at 512 pixels. Others than rooftile knows are counted by `rooftile evaluate`. Version 3 (repository ml-energy/benchmark, mlenergy/diffusion): xDiT with flash-attn, in bf16, not compiled; tokens of an image
-on Ulysses x ring GPUs; a batch from its prompts to its pictures, which leave as PIL images; energy is of all GPUs. Its runs of LLMs are counted."""
+on Ulysses x ring GPUs; a batch from its prompts to its pictures, which leave as PIL images; energy is of all GPUs.
+
+LLMs of version 3: vLLM in its steady state, 2025, as above; watts are of all GPUs. **Lengths of prompts are nowhere in it**: PROMPTS_V3 has the usual, the least
+and the most that is taken for each task (chat: 70 tokens are LMSYS-Chat-1M's mean, from memory, with a template 96; questions of GPQA with
+four answers 256; code around a gap 512), and what is said of these runs is said for all three. Experts are spread over all GPUs where
+"expert_parallel" is above 1; attention is then tensor parallel over them, vLLM's rule. Images and videos in a prompt are left out."""
 import json
 import re
 import sys
@@ -35,10 +40,22 @@ ITEMS = {"text-to-image": "image", "text-to-video": "video"}
 DTYPES = {"bfloat16": "bf16", "float16": "fp16"}
 PROMPTS = {"chat": 128, "code": 150}
 LEGACY_PROMPT = 200
+PROMPTS_V3 = {"lm-arena-chat": (96, 32, 384), "gpqa": (256, 128, 512), "sourcegraph-fim": (512, 128, 2048)}
+RANGE = ("usual", "least", "most")
 MODELS = {"meta-llama-3.1-8b-instruct": "llama-3.1-8b", "meta-llama-3.1-70b-instruct": "llama-3.1-70b", "meta-llama-3.1-405b-instruct": "llama-3.1-405b",
           "mistral-7b-instruct-v0.3": "mistral-7b-v0.3", "mistral-nemo-instruct-2407": "mistral-nemo",
           "mistral-large-instruct-2407": "mistral-large-2407", "mixtral-8x7b-instruct-v0.1": "mixtral-8x7b",
           "mixtral-8x22b-instruct-v0.1": "mixtral-8x22b"}
+MODELS_V3 = {"meta-llama/Llama-3.1-405B-Instruct-FP8": "llama-3.1-405b",
+             "meta-llama/Llama-4-Maverick-17B-128E-Instruct-FP8": "meta-llama/Llama-4-Maverick-17B-128E-Instruct"}
+
+
+def quant_of(run):
+    """Meta's FP8 has a scale a row, Qwen's a scale a block (their config.json)."""
+    blocks = run["weight_precision"] == "fp8" and run["model_id"].startswith("Qwen/")
+    return "" if run["weight_precision"] == "bfloat16" else "fp8_block" if blocks else run["weight_precision"]
+
+
 # Llama 1, OpenLLaMA, and what was fine-tuned of them.
 LLAMA = ("koala", "vicuna", "llama", "alpaca", "camel", "gpt4all", "manticore", "baize")
 
@@ -102,23 +119,35 @@ def add_pipeline(runs, run, task, item):
              steps=run["inference_steps"], software="xdit", run=task)
 
 
-def convert_tasks(tasks):
+def add_llm(runs, run, task, prompt):
+    """A server of version 3 in its steady state."""
+    batch, output, gpus = run["avg_batch_size"], run["avg_output_len"], run["num_gpus"]
+    seconds, watts = batch / run["output_throughput_tokens_per_sec"], run["avg_power_watts"]
+    degrees = [f"tp{gpus}"] * (gpus > 1) + [f"ep{run['expert_parallel']}"] * (run["expert_parallel"] > 1)
+    runs.add(1e6 * seconds, measured={"energy_mj": 1e3 * watts * seconds, "power_w": watts / gpus}, device=run["gpu_model"], model=MODELS_V3.get(run["model_id"], run["model_id"]), quant=quant_of(run),
+             batch=max(1, round(batch)), sequence=round(prompt + output / 2), prompt=prompt, output=round(output), mode="decode",
+             option="-".join(degrees), backend="vllm-2025", software="vllm of 2025", run=task)
+
+
+def convert_tasks(tasks, prompts):
     runs = Runs("mlenergy_v3")
     for path in sorted(tasks.glob("*.json")):
         content = json.loads(path.read_text(encoding="utf-8"))
         for run in content["configurations"]:
             if path.stem in ITEMS:
                 add_pipeline(runs, run, path.stem, ITEMS[path.stem])
+            elif path.stem in PROMPTS_V3:
+                add_llm(runs, run, path.stem, PROMPTS_V3[path.stem][RANGE.index(prompts)])
             else:
                 runs.drop(f"LLM servers of {path.stem}")
     return runs
 
 
-def convert(folder):
+def convert(folder, prompts):
     runs = Runs("mlenergy")
     data = folder / "data"
     if (data / "tasks").is_dir():
-        return convert_tasks(data / "tasks")
+        return convert_tasks(data / "tasks", prompts)
     paths = sorted(data.glob("llm_text_generation/*/*/*/*/*.json"))
     if not paths:
         raise Refused(f"{folder}: holds no data/llm_text_generation/*/GPU/ORGANISATION/MODEL/*.json; name the corpus' own folder")
@@ -137,4 +166,4 @@ def convert(folder):
 
 
 if __name__ == "__main__":
-    sys.exit(main(convert, __doc__))
+    sys.exit(main(convert, __doc__, choice=("--prompts", RANGE)))

@@ -131,18 +131,21 @@ class Runs:
                     print(f"{words}: {count} rows, {why}")
 
 
-def main(convert, what, published=None):
-    """`NAME.py WHERE -o OUT.csv [--published OUT.csv]`: convert(Path) gives Runs; published(Path, file) writes others' forecasts."""
+def main(convert, what, published=None, choice=None):
+    """`NAME.py WHERE -o OUT.csv [--published OUT.csv]`: convert(Path) gives Runs; published(Path, file) writes others' forecasts.
+    `choice`: (option, its words), whose value convert(Path, word) takes; the first word where it is not given."""
     arguments = sys.argv[1:]
     name = Path(sys.argv[0]).name
+    option, words = choice or ("--published", None)
     extra = arguments[3:]
-    if len(arguments) < 3 or arguments[1] != "-o" or (extra and (published is None or len(extra) != 2 or extra[0] != "--published")):
-        print(f"usage: {name} WHERE -o OUT.csv{' [--published OUT.csv]' if published else ''}\n{what}", file=sys.stderr)
+    if len(arguments) < 3 or arguments[1] != "-o" or (extra and (len(extra) != 2 or extra[0] != option or not (extra[1] in words if words else published))):
+        more = f" [{option} {'|'.join(words)}]" if words else " [--published OUT.csv]" if published else ""
+        print(f"usage: {name} WHERE -o OUT.csv{more}\n{what}", file=sys.stderr)
         return 0 if arguments in (["-h"], ["--help"]) else 2
     try:
-        runs = convert(Path(arguments[0]))
+        runs = convert(Path(arguments[0]), *([extra[1] if extra else words[0]] if words else []))
         runs.write(arguments[2])
-        if extra:
+        if extra and published:
             published(Path(arguments[0]), extra[1])
     except (Refused, OSError, KeyError, ValueError) as error:
         print(f"{name}: {type(error).__name__}: {error}", file=sys.stderr)

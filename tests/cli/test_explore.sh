@@ -10,6 +10,8 @@ succeeds runs explore --vary $vary --cost "$cost" -o a.h5 --csv a.csv --picture 
 holds title "gpt2 on 16 devices like NVIDIA H100 80GB HBM3 that differ in sms, bandwidth_gbs, power_w" stdout
 holds front_is_named "The front over time, cost" stdout
 holds regions "Which limit binds where" stdout
+holds "which watts power_w are" "power_w: watts that a board is built for" stdout
+holds "and where a limit is set" "limit that is set on a board as it is: \`rooftile predict\` with --power-limit" stdout
 holds header "sms,bandwidth_gbs,power_w,time_ms,cost,fits,front,binds,elasticity_compute,elasticity_bandwidth" a.csv
 holds picture "<svg" a.svg
 if [ -e a.h5.journal ]; then not_ok no_journal_stays; else ok no_journal_stays; fi

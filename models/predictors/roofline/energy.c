@@ -36,10 +36,15 @@ double rt_power_clipped(double base_w, double dynamic_w, double limit_w)
 
 /* ---- joules ---- */
 
-/* Shares of the board's power: between kernels with clocks up, and what clocks and leakage take beside it at
- * the boost clock while kernels run. Fits that leave a GPU out scale the one by 0.9 to 1.0, the other by 1.0
- * to 1.6 (docs/log/energy.md). */
-static const double IDLE_SHARE = 0.16, ACTIVE_SHARE = 0.14, LEAKAGE = 0.4;
+/* Between kernels, clocks up: the core takes a share of the board's power, memory W a GiB: chips and interfaces
+ * of GDDR run at their full clock whatever the GPU does. They solve the least that host-bound NCF draws of Zeus'
+ * boards: P100 33.5 W, V100 36.1, Quadro RTX 6000 55.3, A40 82.2; of all but the A40 they say 83.4 for it, of
+ * all but the RTX 6000 54.7 (docs/log/energy.md). At most REST_MOST, what an L4 comes to: boards of the GDDR
+ * designs with LPDDR have more of it. ACTIVE_SHARE: clocks and leakage beside it at the boost clock while kernels
+ * run. */
+static const double REST_SHARE = 0.125, REST_MOST = 0.45, ACTIVE_SHARE = 0.14, LEAKAGE = 0.4;
+static const double GIB_WATTS[RT_MEMORY_KINDS] = {
+    [RT_MEMORY_GDDR] = 0.95, [RT_MEMORY_HBM] = 0.15, [RT_MEMORY_HBM_OTHER] = 0.15};
 /* A byte between L2 and multiprocessors in a 12 nm process, 9 pJ a bit: arrays, and wires across the chip, of
  * which Horowitz (ISSCC 2014) has 100 pJ for 64 bits out of 1 MB at 45 nm without the wires. */
 static const double CACHE_PICOJOULES = 70;
@@ -60,9 +65,12 @@ double rt_energy_clock(const struct rt_device *device)
     return device->boost_mhz > 0 ? device->clock_mhz / device->boost_mhz : 1;
 }
 
-double rt_energy_idle_w(const struct rt_device *device)
+double rt_energy_idle_w(const struct rt_device *device, double voltage)
 {
-    return device->idle_w > 0 ? device->idle_w : IDLE_SHARE * device->power_w;
+    double core = REST_SHARE * device->power_w, gib = device->memory_gib > 0 ? device->memory_gib : 0;
+    double memory = fmin(GIB_WATTS[rt_memory_kind_of(device)] * gib, REST_MOST * device->power_w - core);
+    double own = device->idle_w > 0 ? device->idle_w / (core + memory) : 1;
+    return isnan(core) ? device->idle_w > 0 ? device->idle_w : NAN : own * (voltage * core + memory);
 }
 
 /* The device at its boost clock. */
@@ -113,7 +121,7 @@ void rt_energy_rates_of(const struct rt_device *device, struct rt_energy_rates *
     }
     out->cache = switched * CACHE_PICOJOULES * rt_process_energy(device) * v * v;
     out->dram = known * 8 * rt_design_of(device)->memory_picojoules;
-    out->idle_w = rt_energy_idle_w(device);
+    out->idle_w = rt_energy_idle_w(device, v);
     out->active_w = ACTIVE_SHARE * power * (LEAKAGE * v + (1 - LEAKAGE) * phi * v * v);
 }
 

@@ -4,6 +4,7 @@
 #include "base/text.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -253,6 +254,18 @@ static void add_best(struct rt_report *report, const struct rt_assessment *asses
                            "%zu of %zu points have too little, and are on no front", out, space->points);
 }
 
+/* A board built for other watts is another board; a limit set on one is not. */
+static void add_power(struct rt_report *report, const struct rt_space *space)
+{
+    for (size_t a = 0; a < space->axes; a++)
+        if (rt_device_fields[space->axis[a].field].offset == offsetof(struct rt_device, power_w))
+            rt_report_add_note(
+                report, "notes",
+                "power_w: watts that a board is built for, which its rest and its clocks under load follow; a "
+                "limit that is set on a board as it is: `rooftile predict` with %s",
+                rt_field_words("power_limit").text);
+}
+
 struct rt_report *rt_exploration_report(const struct rt_assessment *assessment, const bool *front,
                                         size_t front_count, size_t resumed)
 {
@@ -273,6 +286,7 @@ struct rt_report *rt_exploration_report(const struct rt_assessment *assessment, 
                            "%zu points were there from a run that did not end", resumed);
     add_best(report, assessment);
     add_energy(report, exploration);
+    add_power(report, &exploration->space);
     rt_report_add_plot(report, rt_picture_plot(assessment, front));
     add_elasticity_plot(report, exploration);
     add_front(report, assessment, front, front_count);

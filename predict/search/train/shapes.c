@@ -100,7 +100,7 @@ static void set_energy(const struct rt_predictor *predictor, struct rt_training_
             shape->pass_joules += scale[p] * (more.joules[0][p] - profile.joules[0][p]);
     shape->active_watts =
         1e6 * scale[RT_ENERGY_ACTIVE] * profile.joules[0][RT_ENERGY_ACTIVE] / profile.busy_us[0];
-    shape->idle_watts = rt_power_idle(&profile, scale);
+    shape->idle_watts = rt_power_idle(&profile, scale, 0);
     shape->most_watts = profile.board_w;
 }
 

@@ -119,7 +119,7 @@ static void test_laws(void)
                                                      rt_random_uniform(&random), rt_random_uniform(&random));
         for (int part = 0; part < RT_ENERGY_PARTS; part++)
             scale[part] = exp(rt_random_uniform(&random) - 0.5);
-        double idle = rt_power_idle(&profile, scale);
+        double idle = rt_power_idle(&profile, scale, profile.points - 1);
         for (double limit = 40; limit < 260; limit += 10) {
             struct rt_power_state state;
             RT_ASSERT_OK(rt_power_at(&profile, scale, limit, &state));

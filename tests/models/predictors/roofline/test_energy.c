@@ -115,17 +115,25 @@ static void test_clocks(void)
             for (int tensor = 0; tensor < 2; tensor++)
                 CU_ASSERT_FALSE(slow.flop[tensor][d] > fast.flop[tensor][d] * (1 + 1e-12));
         CU_ASSERT(slow.cache <= fast.cache && slow.dram == fast.dram);
-        CU_ASSERT(slow.active_w < fast.active_w && slow.idle_w == fast.idle_w);
+        CU_ASSERT(slow.active_w < fast.active_w && slow.idle_w <= fast.idle_w);
     }
 }
 
-/* What the vendor says of a board at rest counts, else a share of its power. */
+/* What the vendor says of a board at rest counts, else a share of its power and what its GDDR takes, to a most:
+ * the measured A40 rests at 80 to 92 W of 300, boards with HBM at 34 to 39 of 250. */
 static void test_idle(void)
 {
     struct rt_device device = gpu("A100-PCIE-40GB");
     struct rt_energy_rates rates;
     rt_energy_rates_of(&device, &rates);
-    RT_ASSERT_NEAR(rates.idle_w, 0.16 * device.power_w, 1e-12);
+    RT_ASSERT_NEAR(rates.idle_w, 0.125 * device.power_w + 0.15 * 40, 1e-12);
+    struct rt_device a40 = gpu("A40"), small = a40;
+    RT_ASSERT_NEAR(rt_energy_idle_w(&a40, 1), 0.125 * 300 + 0.95 * 48, 1e-12);
+    RT_ASSERT_NEAR(rt_energy_idle_w(&a40, 0.7), 0.7 * 0.125 * 300 + 0.95 * 48, 1e-12);
+    small.power_w = 60;
+    RT_ASSERT_NEAR(rt_energy_idle_w(&small, 1), 0.45 * 60, 1e-12);
+    a40.power_w = NAN;
+    CU_ASSERT(isnan(rt_energy_idle_w(&a40, 1)));
     device.idle_w = 33;
     rt_energy_rates_of(&device, &rates);
     CU_ASSERT_EQUAL(rates.idle_w, 33);
