@@ -3,7 +3,7 @@
  * by its GPU alone. What a step is made of is not known then, so the constants are those of the GPUs that
  * were measured under limits (P100, V100, Quadro RTX 6000; each judged by constants chosen on the other two,
  * docs/log/energy.md), as shares of the board's power:
- *   watts between kernels as the GPU's (rt_energy_idle_w); a GPU that is busy all the time would draw 1.1; of its dynamic energy
+ *   watts between kernels as the GPU's (rt_energy_idle_w; what its core takes of them goes with the voltage); a GPU that is busy all the time would draw 1.1; of its dynamic energy
  *   0.1 does not follow the voltage (memory); of its busy time 0.85 follows the clock.
  * A step that draws less than such a GPU waits for its host, or its kernels draw less: half of each, in ln.
  * Of the time that the GPU waits, half gives way when kernels take longer (the host runs ahead), half stays.
