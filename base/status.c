@@ -22,7 +22,7 @@ void rt_error_names_options(bool options)
 /* The length of "{kv_cache}" at `text`; 0: there is no such thing. */
 static size_t field_length(const char *text)
 {
-    size_t letters = *text == '{' ? strspn(text + 1, "abcdefghijklmnopqrstuvwxyz_") : 0;
+    size_t letters = *text == '{' ? strspn(text + 1, "abcdefghijklmnopqrstuvwxyz_0123456789") : 0;
     return letters > 0 && text[letters + 1] == '}' ? letters + 2 : 0;
 }
 

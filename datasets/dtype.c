@@ -8,6 +8,8 @@
 #include <strings.h>
 
 /* clang-format off */
+const char *const rt_tf32_uses[RT_TF32_USES] = {"none", "conv", "all"};
+
 const struct rt_dtype_row rt_dtypes[RT_DTYPE_COUNT] = {
     [RT_FP32]        = {"fp32", 4, 4, false, "float32 float single"},
     [RT_TF32]        = {"tf32", 4, 4, false, "tensorfloat32"},

@@ -61,9 +61,16 @@ double rt_power_flops(const struct rt_device *device, enum rt_family family, enu
     return 1e6 * matrix_clock_mhz(device, dtype, flops_a_cycle) * flops_a_cycle;
 }
 
+/* cuDNN's TF32 kernels are Ampere's, whose instructions are issued by warps: on Hopper such reach 0.63 of the peak (Luo
+ * et al. 2024, arXiv 2402.13499), 1,290 FLOP a cycle of a multiprocessor, and no newer design is known to do more. */
+static const double TF32_BY_WARPS = 1290;
+
 double rt_issued_flops(const struct rt_device *device, enum rt_family family, enum rt_dtype dtype)
 {
     double peak = rt_device_peak_flops(device, family, dtype);
+    const struct rt_design *design = rt_design_of(device);
+    if (family == RT_FAMILY_CONV && dtype == RT_TF32 && rt_design_asynchronous(design))
+        return peak * TF32_BY_WARPS / design->rates.tf32;
     return dtype == RT_FP32 && rt_families[family].tensor ? peak * rt_design_of(device)->fp32_issue : peak;
 }
 

@@ -27,7 +27,8 @@ struct rt_graph_dtype_words rt_graph_dtype_words(const struct rt_graph *graph)
     struct rt_graph_dtype_words words;
     const char *products = rt_dtypes[graph->products].name, *all = rt_dtypes[graph->options.dtype].name;
     if (graph->products == graph->options.dtype)
-        snprintf(words.text, sizeof words.text, "%s", all);
+        snprintf(words.text, sizeof words.text, "%s%s", all,
+                 graph->options.conv_tf32 ? ", convolutions in tf32" : "");
     else
         snprintf(words.text, sizeof words.text, "%s, beside it %s", products, all);
     return words;
@@ -102,8 +103,10 @@ static enum rt_dtype dtype_of(const struct rt_graph *graph, enum rt_op_id op)
         layer = false;
     if (layer && op == RT_OP_MOE && graph->options.experts_dtype != RT_FP32)
         return graph->options.experts_dtype;
-    return layer && (op == RT_OP_LINEAR || op == RT_OP_MOE) ? graph->products
-                                                            : graph->nodes[graph->node_count - 1].dtype;
+    enum rt_dtype own = graph->nodes[graph->node_count - 1].dtype;
+    if (op == RT_OP_CONV2D && own == RT_FP32 && graph->options.conv_tf32)
+        return RT_TF32;
+    return layer && (op == RT_OP_LINEAR || op == RT_OP_MOE) ? graph->products : own;
 }
 
 static void count_kernel(struct rt_graph_kernel *kernel)

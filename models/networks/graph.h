@@ -195,6 +195,7 @@ struct rt_graph_options {
     /* torch.autocast in `dtype`: weights are fp32 and cast in every step; what autocast runs in fp32 runs in
      * fp32 (build_node.h). */
     bool autocast;
+    bool conv_tf32; /* in fp32: convolutions in TF32, products not */
 };
 
 struct rt_graph_kernel {
@@ -214,6 +215,7 @@ struct rt_graph_kernel {
     bool flash2;             /* attention by FlashAttention-2, whatever the GPU (rt_flash2_us) */
     /* What the threads of PyTorch's own kernel take beside memory, in cycles of a multiprocessor; 0: no more. */
     double own_cycles;
+    double unsure; /* of a kind that was not measured as such: at least this is the half-width of ln time at 90% */
     bool moments; /* a reduction to mean and deviation, a block a row (models/predictors/roofline/walk.h) */
 };
 

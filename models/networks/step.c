@@ -19,7 +19,7 @@ static bool is_sixteen_bits(int dtype)
 
 static void assume(struct rt_settled_step *settled, enum rt_step_field field)
 {
-    settled->assumed |= (uint64_t)1 << field;
+    settled->assumed[field] = true;
 }
 
 /* What is settled, and by what. */
@@ -427,6 +427,28 @@ static void settle_runtime(struct settling *s)
     assume(s->out, RT_STEP_RUNTIME);
 }
 
+/* PyTorch's own choice where nobody says; GPUs without units for it run fp32, whatever is allowed. */
+static int settle_tf32(struct settling *s)
+{
+    struct rt_step *step = &s->out->step;
+    const struct rt_runtime *runtime = &rt_runtimes[step->runtime];
+    bool units = s->device != NULL && rt_device_has_matrix_units(s->device, RT_TF32);
+    bool images = rt_model_is_onnx(s->source->spec) || s->model->vision != NULL;
+    if (step->tf32 == RT_NOT_GIVEN) {
+        bool conv = step->dtype == RT_FP32 && units && images && !runtime->served && !runtime->scalar_loads;
+        step->tf32 = step->dtype == RT_TF32 ? RT_TF32_ALL : conv ? RT_TF32_CONV : RT_TF32_NONE;
+        if (conv)
+            assume(s->out, RT_STEP_TF32);
+    } else if (step->dtype != RT_FP32 && (step->dtype != RT_TF32 || step->tf32 != RT_TF32_ALL)) {
+        return rt_fail(RT_EUSAGE, "{tf32} %s says what of a model in {dtype} fp32 is multiplied in TF32, and {dtype} is %s",
+                       rt_tf32_uses[step->tf32], rt_dtypes[step->dtype].name);
+    }
+    if (step->tf32 == RT_TF32_ALL && units)
+        step->dtype = (int)(s->out->graph.dtype = RT_TF32);
+    s->out->graph.conv_tf32 = step->tf32 == RT_TF32_CONV && units;
+    return RT_OK;
+}
+
 static int settle_cache(struct settling *s)
 {
     struct rt_step *step = &s->out->step;
@@ -510,7 +532,7 @@ static void settle_sizes(struct settling *s)
         step->batch = s->out->graph.batch;
         step->sequence = s->out->graph.sequence;
         step->context = s->out->graph.context;
-        s->out->assumed &= ~((uint64_t)1 << RT_STEP_SEQ | (uint64_t)1 << RT_STEP_CONTEXT);
+        s->out->assumed[RT_STEP_SEQ] = s->out->assumed[RT_STEP_CONTEXT] = false;
     } else if (step->batch == 0) {
         step->batch = rt_parallelism_parts(&step->parallel);
         assume(s->out, RT_STEP_BATCH);
@@ -620,7 +642,7 @@ int rt_step_settle(const struct rt_step *step, const struct rt_model_source *sou
             "{image}: the tower of %s is forecast as LLM servers run it; use {runtime} serving and "
             "16 bits or fewer",
             source->model.name);
-    if ((status = settle_cache(&s)) != RT_OK)
+    if ((status = settle_tf32(&s)) != RT_OK || (status = settle_cache(&s)) != RT_OK)
         return status;
     settle_sizes(&s);
     status = out->list.count > 0 ? RT_OK : check_batch(&out->step);
@@ -643,8 +665,8 @@ int rt_settled_step_graph(struct rt_settled_step *settled, const struct rt_model
     if (!rt_model_source_traced(source))
         return rt_model_source_graph(source, &settled->graph, step->layers, out);
     struct rt_model_source said = *source;
-    said.batch_asked |= (settled->assumed & (uint64_t)1 << RT_STEP_BATCH) == 0;
-    said.sequence_asked = (settled->assumed & (uint64_t)1 << RT_STEP_SEQ) == 0;
+    said.batch_asked |= !settled->assumed[RT_STEP_BATCH];
+    said.sequence_asked = !settled->assumed[RT_STEP_SEQ];
     int status = rt_model_source_graph(&said, &settled->graph, step->layers, out);
     if (status != RT_OK)
         return status;

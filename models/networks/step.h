@@ -13,6 +13,8 @@
  *                fewer, and for lists of sequences; PyTorch's eager mode for training, images, sound,
  *                encoders and all else
  *   quant        as the config.json has it; kv_cache likewise
+ *   tf32         of models of images and files in fp32 by PyTorch, on GPUs that have units for it: convolutions,
+ *                as torch.backends.cudnn.allow_tf32 has it; products not, as since PyTorch 1.12
  *   optimizer    training: adamw
  *   batch        1 for each part that it is divided into
  *   seq          1024, or the model's positions where those are fewer
@@ -69,6 +71,7 @@ struct rt_step {
     int64_t layers;                            /* of an operator graph that holds one layer */
     const char *lengths, *contexts;            /* sequences that differ (sequences.h); NULL: all are alike */
     int dtype, quant, kv_cache;                /* enum rt_dtype; quant and kv_cache also RT_DTYPE_NONE */
+    int tf32;                                  /* enum rt_tf32_use */
     int runtime, optimizer, recompute, layout; /* their enums */
     int attention;                             /* enum rt_attention_library */
     int64_t lora; /* rank of the adapters that alone are trained; 0: all is */
@@ -91,7 +94,7 @@ struct rt_step {
     {                                                                                                        \
         .mode = RT_NOT_GIVEN, .dtype = RT_NOT_GIVEN, .quant = RT_NOT_GIVEN, .kv_cache = RT_NOT_GIVEN,        \
         .runtime = RT_NOT_GIVEN, .optimizer = RT_NOT_GIVEN, .recompute = RT_NOT_GIVEN,                       \
-        .layout = RT_NOT_GIVEN, .parallel = RT_PARALLELISM_NONE, .host_us = NAN, .power_limit_w = NAN        \
+        .layout = RT_NOT_GIVEN, .tf32 = RT_NOT_GIVEN, .parallel = RT_PARALLELISM_NONE, .host_us = NAN, .power_limit_w = NAN        \
     }
 
 /* The fields that have a name, as texts of "name=value" fill them: options of the command line with
@@ -112,6 +115,7 @@ enum rt_step_field {
     RT_STEP_DTYPE,
     RT_STEP_QUANT,
     RT_STEP_KV_CACHE,
+    RT_STEP_TF32,
     RT_STEP_RUNTIME,
     RT_STEP_OPTIMIZER,
     RT_STEP_RECOMPUTE,
@@ -161,7 +165,7 @@ enum rt_step_field {
     RT_STEP_CHECKPOINT_MINUTES,
     RT_STEP_NODE_MTBF_HOURS,
     RT_STEP_RESTART_MINUTES,
-    RT_STEP_FIELDS /* at most 64: struct rt_settled_step.assumed */
+    RT_STEP_FIELDS
 };
 extern const char *const rt_step_field_names[RT_STEP_FIELDS]; /* "mode", "batch", "seq", "kv_cache" ... */
 
@@ -174,7 +178,7 @@ struct rt_settled_step {
     struct rt_step step; /* dtype is of all but the layers' products where quant is not RT_DTYPE_NONE */
     struct rt_graph_options graph; /* of one GPU in one pass; its groups are `list`'s */
     struct rt_sequence_list list;
-    uint64_t assumed; /* 1 << enum rt_step_field: what nobody said */
+    bool assumed[RT_STEP_FIELDS]; /* what nobody said */
 };
 
 /* The mode (enum rt_step_kind) that a word stands for, case aside: "decode", "prefill" (inference), "train";

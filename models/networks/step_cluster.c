@@ -8,7 +8,7 @@
 
 static void assume(struct rt_settled_step *settled, enum rt_step_field field)
 {
-    settled->assumed |= (uint64_t)1 << field;
+    settled->assumed[field] = true;
 }
 
 int rt_step_read_cluster(struct rt_step *step)

@@ -25,6 +25,7 @@ const char *const rt_step_field_names[RT_STEP_FIELDS] = {
     "dtype",
     "quant",
     "kv_cache",
+    "tf32",
     "runtime",
     "optimizer",
     "recompute",
@@ -191,6 +192,7 @@ static const struct rt_option_value rows[RT_STEP_FIELDS] = {
     [RT_STEP_DTYPE] = RT_OWN(struct rt_step, dtype, rt_read_dtype),
     [RT_STEP_QUANT] = RT_OWN(struct rt_step, quant, rt_read_dtype_or_none),
     [RT_STEP_KV_CACHE] = RT_OWN(struct rt_step, kv_cache, rt_read_dtype_or_none),
+    [RT_STEP_TF32] = CHOICE(tf32, rt_tf32_uses),
     [RT_STEP_RUNTIME] = CHOICE(runtime, rt_runtime_names),
     [RT_STEP_OPTIMIZER] = CHOICE(optimizer, rt_optimizers),
     [RT_STEP_RECOMPUTE] = CHOICE(recompute, rt_recomputes),
@@ -272,6 +274,8 @@ static char *text_of(const struct rt_settled_step *settled, enum rt_step_field f
         return rt_strdup(rt_steps[step->mode]);
     case RT_STEP_DTYPE:
         return rt_strdup(rt_dtypes[settled->graph.dtype].name);
+    case RT_STEP_TF32:
+        return rt_strdup(rt_tf32_uses[step->tf32]);
     case RT_STEP_RUNTIME:
         return rt_strdup(rt_runtimes[step->runtime].name);
     case RT_STEP_OPTIMIZER:
@@ -308,7 +312,7 @@ static char *text_of(const struct rt_settled_step *settled, enum rt_step_field f
 static bool bears(const struct rt_settled_step *settled, enum rt_step_field field)
 {
     const struct rt_step *step = &settled->step;
-    if ((settled->assumed & (uint64_t)1 << field) == 0)
+    if (!settled->assumed[field])
         return false;
     switch (field) {
     case RT_STEP_CONTEXT:

@@ -348,7 +348,7 @@ static int find_batch(const struct rt_model_source *source, struct rt_prediction
     if (status != RT_OK)
         return status;
     prediction->batch = prediction->settled.step.batch = largest > 0 ? largest : parts;
-    prediction->settled.assumed &= ~((uint64_t)1 << RT_STEP_BATCH);
+    prediction->settled.assumed[RT_STEP_BATCH] = false;
     prediction->settled.graph.batch = prediction->batch / parts;
     rt_graph_release(&prediction->graph);
     return rt_settled_step_graph(&prediction->settled, source, &prediction->graph);

@@ -145,6 +145,8 @@ static int time_kernel(struct rt_forecast *forecast, struct rt_forecast_launch *
     launch->time_us = walked_us(forecast, launch, launch->time_us);
     launch->roofline_us *= launch->kernel.multiple;
     launch->ln_half_width = queries->ln_half_width[answer];
+    if (launch->ln_half_width < launch->kernel.unsure)
+        launch->ln_half_width = launch->kernel.unsure;
     launch->shared = queries->shared[answer];
     launch->same = answer;
     if (isnan(launch->roofline_us) || skip == RT_SKIP_NO_PEAK)

@@ -368,6 +368,21 @@ static bool has_bias(const struct rt_onnx_lowering *l, size_t input)
     return value != RT_ONNX_NO_VALUE && data == NULL;
 }
 
+/* A product of volumes takes so many times as long as one of rows: the geometric mean of KernelBench's problems 54, 59,
+ * 60 and 66 on T4, A100 and L40S; on A10G and H100 they are then 15 to 40% off, on the 3090 Ti up to 6 times too fast
+ * (docs/log/vision.md). */
+static const double VOLUME_SLOWER = 2.48, VOLUME_UNSURE = 1;
+
+static void as_conv(struct rt_graph_kernel *kernel, bool tf32, bool volume)
+{
+    if (kernel->call.op != RT_OP_LINEAR)
+        return;
+    if (tf32)
+        rt_graph_set_dtype(kernel, RT_TF32);
+    kernel->slower = volume ? VOLUME_SLOWER : 1;
+    kernel->unsure = volume ? VOLUME_UNSURE : 0;
+}
+
 /* A convolution that conv2d has no dims for, as the product that it is: of every output with its window. */
 static bool conv_as_product(struct rt_onnx_lowering *l, size_t weight, bool bias)
 {
@@ -375,6 +390,9 @@ static bool conv_as_product(struct rt_onnx_lowering *l, size_t weight, bool bias
     l->result = rt_build_linear(l->graph, l->name, rt_onnx_lower_node(l, 0),
                                 rt_onnx_count(rt_onnx_lower_out_shape(l)) / w->dim[0],
                                 rt_onnx_dims_product(w, 1, w->rank), w->dim[0], bias);
+    const struct rt_node *node = &l->graph->nodes[l->result];
+    for (uint32_t k = node->kernel; k < node->kernel + node->kernel_count; k++)
+        as_conv(&l->graph->kernels[k], l->graph->options.conv_tf32, w->rank > 4);
     return true;
 }
 
@@ -470,8 +488,10 @@ static void move_slices_once(struct rt_graph *graph, size_t at, struct rt_image 
     double again = 1 - fmin(1, (double)large.batch / ((double)small.batch * (double)w->depth));
     for (uint32_t k = node->kernel; k < node->kernel + node->kernel_count; k++) {
         struct rt_graph_kernel *kernel = &graph->kernels[k];
-        if (kernel->call.op == RT_OP_CONV2D)
-            kernel->bytes -= again * (kernel->bytes - small_bytes(&kernel->call));
+        if (kernel->call.op != RT_OP_CONV2D)
+            continue;
+        kernel->unsure = VOLUME_UNSURE;
+        kernel->bytes -= again * (kernel->bytes - small_bytes(&kernel->call));
     }
 }
 

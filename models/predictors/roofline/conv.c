@@ -231,11 +231,17 @@ static void pad_channels(struct rt_conv_shape *c, double width)
     set_product(c);
 }
 
+bool rt_conv_only_product(const struct rt_device *device, enum rt_dtype dtype)
+{
+    return rt_device_has_matrix_units(device, dtype) && rt_design_of(device)->rates.tf32 > 0;
+}
+
 void rt_conv_times_of(const struct rt_conv_shape *conv, const struct rt_device *device, enum rt_dtype dtype,
                       double bandwidth, struct rt_conv_times *out)
 {
     double width = rt_dtypes[dtype].bytes;
     bool matrix = rt_device_has_matrix_units(device, dtype);
+    bool product = rt_conv_only_product(device, dtype);
     struct rt_rates rates = rt_rates_of(device, RT_FAMILY_CONV, dtype);
     enum rt_dtype lanes = matrix || dtype == RT_TF32 ? RT_FP32 : dtype; /* transforms run there */
     struct rt_rates vector = rt_rates_of(device, RT_FAMILY_ELEMENTWISE, lanes);
@@ -246,8 +252,8 @@ void rt_conv_times_of(const struct rt_conv_shape *conv, const struct rt_device *
     out->implicit = implicit_us(&shape, &rates, device, dtype, width);
     if (conv->groups > 1)
         out->implicit = fmin(out->implicit, direct_us(conv, device, width));
-    out->fused = fused_us(conv, &vector);
-    out->nonfused = nonfused_us(conv, &vector);
-    out->fft = fft_us(conv, &vector);
+    out->fused = product ? INFINITY : fused_us(conv, &vector);
+    out->nonfused = product ? INFINITY : nonfused_us(conv, &vector);
+    out->fft = product ? INFINITY : fft_us(conv, &vector);
     out->fastest = fmin(fmin(out->implicit, out->fused), fmin(out->nonfused, out->fft));
 }

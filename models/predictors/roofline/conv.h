@@ -49,6 +49,10 @@ struct rt_conv_times {
 void rt_conv_times_of(const struct rt_conv_shape *conv, const struct rt_device *device, enum rt_dtype dtype,
                       double bandwidth, struct rt_conv_times *out);
 
+/* Are transforms (Winograd, FFT) none of the library's choices? cuDNN has them on vector lanes, and on the first
+ * matrix units; since Ampere its kernels on matrix units are products. */
+bool rt_conv_only_product(const struct rt_device *device, enum rt_dtype dtype);
+
 /* Of a convolution in groups, whose bytes alone take `memory_us`. */
 double rt_conv_grouped_memory_us(const struct rt_conv_shape *conv, enum rt_dtype dtype, double memory_us);
 

@@ -430,11 +430,18 @@ static void set_logarithms(const double *time_us, int count, double *out)
         out[i] = log(time_us[i] > 0 ? time_us[i] : time_us[0]);
 }
 
+/* Is it a convolution that a library runs as the product alone? */
+static bool is_only_product(const struct rt_tiled_call *launch)
+{
+    return launch->conv_times.implicit > 0 &&
+           rt_conv_only_product(launch->device, (enum rt_dtype)launch->query->call.dtype);
+}
+
 /* What no algorithm can do without: transforms save a convolution multiplications. */
 static double least_flops(const struct rt_tiled_call *launch)
 {
     double flops = rt_call_flops(&launch->query->call);
-    return flops > 0 ? launch->flops * rt_call_least_flops(&launch->query->call) / flops : launch->flops;
+    return flops > 0 && !is_only_product(launch) ? launch->flops * rt_call_least_flops(&launch->query->call) / flops : launch->flops;
 }
 
 void rt_tiled_call_times(const struct rt_tiled_call *launch, struct rt_times *out)
@@ -450,6 +457,8 @@ void rt_tiled_call_times(const struct rt_tiled_call *launch, struct rt_times *ou
     double bytes =
         fmax(rt_l2_least_cost(launch->device) * rt_query_bytes(launch->query), launch->query->cold_bytes);
     double peak = rt_device_peak_flops(launch->device, rt_call_family(call), call->dtype);
+    if (is_only_product(launch)) /* no faster than the board sustains products */
+        peak = fmin(peak, rates.sustained_flops);
     out->least_us = fmax(1e6 * least_flops(launch) / peak, 1e6 * bytes / rates.bandwidth);
     out->host_us = launch->query->queued ? 0 : launch->kernels.host_us;
 }

@@ -314,6 +314,53 @@ static void test_the_roofline(void)
     rt_predictor_release(&predictor);
 }
 
+/* FLOPs that no algorithm saves, at the data sheet's peak. */
+static double bound_us(const struct rt_query *query, const struct rt_device *device)
+{
+    enum rt_dtype dtype = (enum rt_dtype)query->call.dtype;
+    bool transforms = rt_call_family(&query->call) == RT_FAMILY_CONV && !rt_conv_only_product(device, dtype);
+    double flops = transforms ? rt_call_least_flops(&query->call) : rt_query_flops(query);
+    return 1e6 * flops / rt_device_peak_flops(device, rt_call_family(&query->call), dtype);
+}
+
+/* No forecast by networks beats its bound, whatever their weights; on matrix units since Ampere not by transforms. */
+static void check_bounds(const struct rt_predictor *predictor)
+{
+    size_t checked = 0, products = 0;
+    for (int pair = 0; pair < PAIRS / 2; pair++) {
+        struct rt_device base, raised;
+        struct rt_query on_base[CALLS], on_raised[CALLS];
+        double time_us[CALLS];
+        draw_raised(&base, &raised);
+        random_queries(on_base, on_raised);
+        rt_predictor_forecast(predictor, &raised, on_base, CALLS, NULL, time_us, NULL);
+        for (int i = 0; i < CALLS; i++) {
+            enum rt_family family = rt_call_family(&on_base[i].call);
+            if (isnan(time_us[i]) || !rt_families[family].tensor || rt_families[family].attention ||
+                family == RT_FAMILY_MOE || family == RT_FAMILY_RECURRENT)
+                continue;
+            CU_ASSERT_TRUE(time_us[i] >= bound_us(&on_base[i], &raised) * (1 - rounding));
+            checked++;
+            products += family == RT_FAMILY_CONV && rt_conv_only_product(&raised, on_base[i].call.dtype);
+        }
+    }
+    printf("# %s: %zu forecasts above their bounds, %zu of them of convolutions without transforms\n", predictor->kind,
+           checked, products);
+    CU_ASSERT_TRUE(checked > 2000 && products > 100);
+}
+
+static void test_no_forecast_beats_its_bound(void)
+{
+    struct rt_predictor predictor;
+    rt_random_seed(&dice, 1, 5);
+    make_random_predictor(&predictor);
+    check_bounds(&predictor);
+    rt_predictor_release(&predictor);
+    RT_ASSERT_OK(rt_predictor_open(RT_SOURCE_DIR "/models/predictors/pretrained/rooftile.h5", &predictor));
+    check_bounds(&predictor);
+    rt_predictor_release(&predictor);
+}
+
 /* More SMs of one GPU are never slower. */
 static void test_shares(void)
 {
@@ -353,4 +400,4 @@ static void test_features_are_of_the_call(void)
 }
 
 RT_TESTS(RT_TEST(test_networks_of_random_weights), RT_TEST(test_the_pretrained_predictor),
-         RT_TEST(test_the_roofline), RT_TEST(test_shares), RT_TEST(test_features_are_of_the_call))
+         RT_TEST(test_the_roofline), RT_TEST(test_shares), RT_TEST(test_no_forecast_beats_its_bound), RT_TEST(test_features_are_of_the_call))

@@ -1,4 +1,5 @@
 /* Convolutions as products, and what each algorithm takes for them. */
+#include "datasets/power.h"
 #include "models/predictors/roofline/conv.h"
 #include "models/predictors/roofline/tile.h"
 #include "test.h"
@@ -89,6 +90,25 @@ static void test_algorithms(void)
         0.5, 1e-12); /* 8 x 16 pixels of an image, or 8 x 8 of two */
 }
 
+/* Since Ampere kernels on matrix units are products; on Hopper those in TF32 are issued by warps. */
+static void test_only_products(void)
+{
+    struct rt_device t4, a100, h100;
+    RT_ASSERT_OK(rt_device_named("T4", &t4));
+    RT_ASSERT_OK(rt_device_named("A100-80", &a100));
+    RT_ASSERT_OK(rt_device_named("NVIDIA H100 PCIe", &h100));
+    CU_ASSERT_TRUE(isinf(times_of(SQUARE ",dtype=fp16", "A100-80").fused));
+    CU_ASSERT_TRUE(isinf(times_of(SQUARE ",dtype=tf32", "A100-80").nonfused));
+    CU_ASSERT_FALSE(isinf(times_of(SQUARE, "A100-80").fused));
+    CU_ASSERT_FALSE(isinf(times_of(SQUARE ",dtype=fp16", "T4").fused));
+    CU_ASSERT_FALSE(rt_conv_only_product(&t4, RT_FP16) || rt_conv_only_product(&a100, RT_FP32));
+    RT_ASSERT_NEAR(rt_issued_flops(&h100, RT_FAMILY_CONV, RT_TF32) / rt_device_peak_flops(&h100, RT_FAMILY_CONV, RT_TF32),
+                   1290.0 / 2048, 1e-12);
+    CU_ASSERT_EQUAL(rt_issued_flops(&a100, RT_FAMILY_CONV, RT_TF32), rt_device_peak_flops(&a100, RT_FAMILY_CONV, RT_TF32));
+    CU_ASSERT_EQUAL(rt_issued_flops(&h100, RT_FAMILY_LINEAR, RT_TF32),
+                    rt_device_peak_flops(&h100, RT_FAMILY_LINEAR, RT_TF32));
+}
+
 /* Depthwise convolutions waste tiles, so that a thread computes an output. */
 static void test_direct(void)
 {
@@ -109,5 +129,5 @@ static void test_least(void)
     RT_ASSERT_NEAR(rt_call_least_flops(&call), rt_call_flops(&call), 1e-12);
 }
 
-RT_TESTS(RT_TEST(test_products), RT_TEST(test_bytes), RT_TEST(test_algorithms), RT_TEST(test_direct),
+RT_TESTS(RT_TEST(test_products), RT_TEST(test_bytes), RT_TEST(test_algorithms), RT_TEST(test_direct), RT_TEST(test_only_products),
          RT_TEST(test_least))
