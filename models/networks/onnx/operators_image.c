@@ -368,18 +368,20 @@ static bool has_bias(const struct rt_onnx_lowering *l, size_t input)
     return value != RT_ONNX_NO_VALUE && data == NULL;
 }
 
-/* A product of volumes takes so many times as long as one of rows: the geometric mean of KernelBench's problems 54, 59,
- * 60 and 66 on T4, A100 and L40S; on A10G and H100 they are then 15 to 40% off, on the 3090 Ti up to 6 times too fast
- * (docs/log/vision.md). */
-static const double VOLUME_SLOWER = 2.48, VOLUME_UNSURE = 1;
+/* A product of volumes of few channels takes so many times as long as one of rows: the geometric mean of KernelBench's
+ * problems 54, 59, 60 and 66, of 3 channels, on T4, A100 and L40S. On A10G and H100 they are then 15 to 40% off, on the
+ * 3090 Ti up to 6 times too fast; with 32 channels the H100 takes as long as the product says (docs/log/vision.md). The
+ * half-width of transposed ones is what nine of ten on the same GPUs keep within. */
+static const double VOLUME_SLOWER = 2.48, VOLUME_UNSURE = 1, TRANSPOSED_UNSURE = 1.8;
+enum { FEW_CHANNELS = 16 };
 
-static void as_conv(struct rt_graph_kernel *kernel, bool tf32, bool volume)
+static void as_conv(struct rt_graph_kernel *kernel, bool tf32, bool volume, int64_t channels)
 {
     if (kernel->call.op != RT_OP_LINEAR)
         return;
     if (tf32)
         rt_graph_set_dtype(kernel, RT_TF32);
-    kernel->slower = volume ? VOLUME_SLOWER : 1;
+    kernel->slower = volume && channels < FEW_CHANNELS ? VOLUME_SLOWER : 1;
     kernel->unsure = volume ? VOLUME_UNSURE : 0;
 }
 
@@ -392,7 +394,7 @@ static bool conv_as_product(struct rt_onnx_lowering *l, size_t weight, bool bias
                                 rt_onnx_dims_product(w, 1, w->rank), w->dim[0], bias);
     const struct rt_node *node = &l->graph->nodes[l->result];
     for (uint32_t k = node->kernel; k < node->kernel + node->kernel_count; k++)
-        as_conv(&l->graph->kernels[k], l->graph->options.conv_tf32, w->rank > 4);
+        as_conv(&l->graph->kernels[k], l->graph->options.conv_tf32, w->rank > 4, w->dim[1]);
     return true;
 }
 
@@ -490,7 +492,7 @@ static void move_slices_once(struct rt_graph *graph, size_t at, struct rt_image 
         struct rt_graph_kernel *kernel = &graph->kernels[k];
         if (kernel->call.op != RT_OP_CONV2D)
             continue;
-        kernel->unsure = VOLUME_UNSURE;
+        kernel->unsure = TRANSPOSED_UNSURE;
         kernel->bytes -= again * (kernel->bytes - small_bytes(&kernel->call));
     }
 }

@@ -233,7 +233,9 @@ static void pad_channels(struct rt_conv_shape *c, double width)
 
 bool rt_conv_only_product(const struct rt_device *device, enum rt_dtype dtype)
 {
-    return rt_device_has_matrix_units(device, dtype) && rt_design_of(device)->rates.tf32 > 0;
+    const struct rt_design *design = rt_design_of(device);
+    bool matrix = rt_device_has_matrix_units(device, dtype), narrow = rt_dtypes[dtype].bytes < 4;
+    return matrix ? design->rates.tf32 > 0 : narrow && design->rates.fp16_vector < 2 * design->lanes;
 }
 
 void rt_conv_times_of(const struct rt_conv_shape *conv, const struct rt_device *device, enum rt_dtype dtype,

@@ -19,7 +19,7 @@ static int settle(const struct rt_step *step, struct rt_settled_step *out)
 
 static bool assumed(const struct rt_settled_step *settled, enum rt_step_field field)
 {
-    return (settled->assumed >> field & 1) != 0;
+    return settled->assumed[field];
 }
 
 static void test_servers_are_filled(void)

@@ -101,6 +101,8 @@ static void test_only_products(void)
     CU_ASSERT_TRUE(isinf(times_of(SQUARE ",dtype=tf32", "A100-80").nonfused));
     CU_ASSERT_FALSE(isinf(times_of(SQUARE, "A100-80").fused));
     CU_ASSERT_FALSE(isinf(times_of(SQUARE ",dtype=fp16", "T4").fused));
+    CU_ASSERT_TRUE(isinf(times_of(SQUARE ",dtype=fp16", "P4").fused));
+    CU_ASSERT_FALSE(isinf(times_of(SQUARE, "P4").fused) || isinf(times_of(SQUARE ",dtype=fp16", "P100").fused));
     CU_ASSERT_FALSE(rt_conv_only_product(&t4, RT_FP16) || rt_conv_only_product(&a100, RT_FP32));
     RT_ASSERT_NEAR(rt_issued_flops(&h100, RT_FAMILY_CONV, RT_TF32) / rt_device_peak_flops(&h100, RT_FAMILY_CONV, RT_TF32),
                    1290.0 / 2048, 1e-12);
