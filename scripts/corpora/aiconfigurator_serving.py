@@ -59,11 +59,16 @@ def kv_cache(row):
     return "fp8" if published or launched else ""
 
 
-def poll_steps(row):
-    """--scheduler-recv-interval of those scripts: SGLang's on Blackwell, of DeepSeek (at tp 4 always 10 in fp8) and Qwen3.5."""
-    polls = row["backend"] == "sglang" and row["model_path"].startswith(("deepseek-ai/", "Qwen/Qwen3.5-")) and is_inferencex(row) and is_blackwell(row)
-    few = int(concurrency(row) or 16) < 16 or (row["tp_size"] == "4" and row["precision"] == "fp8" and row["model_path"].startswith("deepseek-ai/"))
-    return (10 if few else 30) if polls else ""
+def sglang_limits(row):
+    """What those scripts give SGLang for DeepSeek and Qwen3.5: --chunked-prefill-size, --scheduler-recv-interval (Blackwell alone). Their
+    --max-running-requests of 128 is later than the runs of 256 users and more, whose first tokens did not wait for places."""
+    deepseek, qwen = (row["model_path"].startswith(prefix) for prefix in ("deepseek-ai/", "Qwen/Qwen3.5-"))
+    if row["backend"] != "sglang" or row["mode"] != "agg" or not is_inferencex(row) or not (deepseek or qwen):
+        return {}
+    fp4, four, blackwell = row["gemm_quant_mode"] == "nvfp4", row["tp_size"] == "4", is_blackwell(row)
+    poll = 10 if int(concurrency(row) or 16) < 16 or (deepseek and four and not fp4) else 30
+    budget = 16384 if fp4 or (qwen and not blackwell) else 8192 if deepseek and four and blackwell else 32768
+    return {"budget": budget, "poll_steps": poll if blackwell else ""}
 
 
 def is_inferencex(row):
@@ -99,7 +104,7 @@ def convert(path):
 
 CUT = ("tp", "pp", "ep", "attention_dp", "replicas")
 COLUMNS = ("id", "device", "model", "backend", "dtype", "quant", "kv_cache", *CUT, *("decode_" + name for name in CUT), "input", "output", "least",
-           "concurrency", "sequences", "poll_steps", "ttft_ms", "tpot_ms", "note")
+           "concurrency", "sequences", "budget", "poll_steps", "ttft_ms", "tpot_ms", "note")
 BLOCKS = ("deepseek-ai/", "MiniMaxAI/", "zhipuai/", "Qwen/Qwen3.5-")  # whose own FP8 checkpoints scale blocks of 128 x 128, too
 
 
@@ -135,7 +140,7 @@ def served(row):
     device = catalogue.find(row["system"])
     run = {"id": row["id"], "device": device["name"] if device else row["system"], "model": model_of(row["model_path"]), "backend": BACKENDS[row["backend"]],
            "quant": served_quant(row), "kv_cache": kv_cache(row), "input": row["isl"], "output": row["osl"],
-           "least": 0.8 if is_inferencex(row) else 1, "concurrency": concurrency(row), "poll_steps": poll_steps(row), "ttft_ms": row["silicon_ttft_ms"], "tpot_ms": row["silicon_tpot_ms"]}
+           "least": 0.8 if is_inferencex(row) else 1, "concurrency": concurrency(row), **sglang_limits(row), "ttft_ms": row["silicon_ttft_ms"], "tpot_ms": row["silicon_tpot_ms"]}
     run.update(cut(row, "prefill_" if disaggregated else ""))
     if disaggregated:
         run.update({"decode_" + name: value for name, value in cut(row, "decode_").items()})
