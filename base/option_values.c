@@ -6,6 +6,7 @@
 #include "base/text.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -138,25 +139,40 @@ int rt_read_real(const struct rt_option_value *field, const char *option, const 
     return rt_argument_real(option, text, field->from, field->to, value);
 }
 
-int rt_read_seconds(const struct rt_option_value *field, const char *option, const char *text, void *value)
+/* A time in a unit of `seconds`, which a number alone has. */
+static int read_time(const struct rt_option_value *field, const char *option, const char *text,
+                     const char *unit, double seconds, double *out)
 {
     static const struct {
         const char *suffix;
         double seconds;
-    } units[] = {{"ms", 1e-3}, {"s", 1}, {"m", 60}, {"h", 3600}, {"", 1}};
+    } units[] = {{"ms", 1e-3}, {"s", 1}, {"m", 60}, {"h", 3600}};
     size_t digits = strlen(text);
-    double parsed = -1;
+    double parsed = -1, scale = text[0] != '\0' && !isalpha((unsigned char)text[digits - 1]) ? seconds : NAN;
     while (digits > 0 && isalpha((unsigned char)text[digits - 1]))
         digits--;
     for (size_t u = 0; u < RT_COUNT(units); u++)
-        if (strcmp(text + digits, units[u].suffix) == 0 && rt_parse_real(text, digits, &parsed) == 0)
-            parsed *= units[u].seconds;
-    if (!(parsed >= 0))
+        if (strcmp(text + digits, units[u].suffix) == 0)
+            scale = units[u].seconds;
+    if (rt_parse_real(text, digits, &parsed) != 0 || !(parsed * scale >= 0))
         return rt_fail(RT_EUSAGE, "%s %s: must be a time such as 200ms, 60s, 8m or 2h", option, text);
+    parsed *= scale == seconds ? 1 : scale / seconds;
     if (parsed < field->from || parsed > field->to)
-        return rt_fail(RT_EUSAGE, "%s %s: must be from %g s to %g s", option, text, field->from, field->to);
-    *(double *)value = parsed;
+        return rt_fail(RT_EUSAGE, "%s %s: must be from %g %s to %g %s", option, text, field->from, unit,
+                       field->to, unit);
+    *out = parsed;
     return RT_OK;
+}
+
+int rt_read_seconds(const struct rt_option_value *field, const char *option, const char *text, void *value)
+{
+    return read_time(field, option, text, "s", 1, value);
+}
+
+int rt_read_milliseconds(const struct rt_option_value *field, const char *option, const char *text,
+                         void *value)
+{
+    return read_time(field, option, text, "ms", 1e-3, value);
 }
 
 int rt_read_choice(const struct rt_option_value *field, const char *option, const char *text, void *value)

@@ -109,6 +109,9 @@ struct rt_option {
 /* double: seconds from `lo` to `hi`, given as 200ms, 60s, 8m, 2h or a number of seconds. */
 #define RT_SECONDS(type, member, lo, hi, ...)                                                                \
     {RT_FIELD_OF(type, member, double, rt_read_seconds), .from = lo, .to = hi, __VA_ARGS__}
+/* double: milliseconds, given as the same or a number of milliseconds. */
+#define RT_MILLISECONDS(type, member, lo, hi, ...)                                                           \
+    {RT_FIELD_OF(type, member, double, rt_read_milliseconds), .from = lo, .to = hi, __VA_ARGS__}
 /* int or an enum: the index of the text in `names`, an array of texts. */
 #define RT_CHOICE(type, member, names, ...)                                                                  \
     {.read = rt_read_choice, .size = sizeof(((type *)0)->member), .choices = names,                          \
@@ -141,6 +144,8 @@ int rt_read_items(const struct rt_option_value *field, const char *option, const
 int rt_read_integer(const struct rt_option_value *field, const char *option, const char *text, void *value);
 int rt_read_real(const struct rt_option_value *field, const char *option, const char *text, void *value);
 int rt_read_seconds(const struct rt_option_value *field, const char *option, const char *text, void *value);
+int rt_read_milliseconds(const struct rt_option_value *field, const char *option, const char *text,
+                         void *value);
 int rt_read_choice(const struct rt_option_value *field, const char *option, const char *text, void *value);
 int rt_read_shard(const struct rt_option_value *field, const char *option, const char *text, void *value);
 int rt_read_own(const struct rt_option_value *field, const char *option, const char *text, void *value);

@@ -11,7 +11,7 @@ struct arguments {
     bool json;
     int epochs;
     uint64_t seed;
-    double rate, budget_s;
+    double rate, budget_s, target_ms;
     enum mode mode;
     struct rt_shard shard;
 };
@@ -40,6 +40,7 @@ static const struct rt_option options[] = {
     {"epochs", 0, "N", RT_INTEGER(struct arguments, epochs, 1, 1000), "Most passes over the rows"},
     {"learning-rate", 0, "R", RT_NUMBER(struct arguments, rate, 1e-9, 10), "Highest learning rate"},
     {"budget", 0, "TIME", RT_SECONDS(struct arguments, budget_s, 0, 1e9), "Stop after this time"},
+    {"target", 0, "MS", RT_MILLISECONDS(struct arguments, target_ms, 1, 1e6), "First token in time"},
     {"mode", 0, "MODE", RT_CHOICE(struct arguments, mode, modes, .once = true), "What a step is"},
     {"shard", 0, "I/N", RT_SHARD(struct arguments, shard), "Only every N-th shape"},
     {"pair", 0, "N,R", RT_OWN_ALL(read_pair), "Epochs and rate"},
@@ -89,7 +90,7 @@ static void test_values(void)
 {
     struct rt_command_line line;
     RT_ASSERT_OK(read_line("a.h5 --seed=7 --gpu A100 -j --gpu H100 b.h5 --model x,yz --learning-rate 1e-2 "
-                           "--budget 8m --mode training --shard 2/3",
+                           "--budget 8m --target 0.5s --mode training --shard 2/3",
                            &line));
     const struct arguments *arguments = line.options;
     CU_ASSERT_STRING_EQUAL(arguments->out, "p.h5");
@@ -103,6 +104,7 @@ static void test_values(void)
     CU_ASSERT_EQUAL(arguments->epochs, 12);
     CU_ASSERT_EQUAL(arguments->rate, 0.01);
     CU_ASSERT_EQUAL(arguments->budget_s, 480);
+    CU_ASSERT_EQUAL(arguments->target_ms, 500);
     CU_ASSERT_EQUAL(arguments->mode, TRAINING);
     CU_ASSERT_TRUE(arguments->shard.number == 2 && arguments->shard.of == 3);
     CU_ASSERT_TRUE(rt_given(&line, "seed"));
@@ -160,6 +162,8 @@ static void test_refusals(void)
     refuse("a.h5 --json=1", "--json takes no value");
     refuse("a.h5 --epochs 0", "--epochs 0: must be a whole number from 1 to 1000");
     refuse("a.h5 --learning-rate x", "--learning-rate x: must be a number from 1e-09 to 10");
+    refuse("a.h5 --target 5x", "--target 5x: must be a time such as 200ms, 60s, 8m or 2h");
+    refuse("a.h5 --target 0.5", "--target 0.5: must be from 1 ms to 1e+06 ms");
     refuse("a.h5 --budget 5x", "--budget 5x: must be a time such as 200ms, 60s, 8m or 2h");
     refuse("a.h5 --mode fast", "--mode fast: choose inference or training");
     refuse("a.h5 --model x,,y", "--model x,,y: has an empty name");
@@ -202,6 +206,7 @@ static void test_help(void)
                                  "      --epochs=N          Most passes over the rows (default 12)\n"
                                  "      --learning-rate=R   Highest learning rate (default 0.003)\n"
                                  "      --budget=TIME       Stop after this time\n"
+                                 "      --target=MS         First token in time\n"
                                  "      --mode=MODE         What a step is (default inference)\n"
                                  "      --shard=I/N         Only every N-th shape\n"
                                  "      --pair=N,R          Epochs and rate\n"

@@ -113,8 +113,9 @@ static int list_dtypes(const struct rt_serving_arguments *arguments, const struc
     /* Experts are published with a scale for each block; for Blackwell NVIDIA publishes NVFP4 of both. */
     if (status == RT_OK && !rt_dtype_is_narrow(dtype[0]))
         dtype[(*count)++] = source->model.experts.count > 0 ? RT_FP8_BLOCK : RT_FP8;
-    if (status == RT_OK && has_fp4(request) && dtype[*count - 1] != RT_FP4 && dtype[0] != RT_MXFP4)
-        dtype[(*count)++] = RT_FP4;
+    /* Its units multiply MXFP4 by MXFP8, as TensorRT-LLM and SGLang do by themselves. */
+    if (status == RT_OK && has_fp4(request) && dtype[*count - 1] != RT_FP4)
+        dtype[(*count)++] = dtype[0] == RT_MXFP4 ? RT_MXFP4_MXFP8 : RT_FP4;
     return status;
 }
 

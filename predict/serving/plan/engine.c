@@ -322,6 +322,8 @@ int rt_serving_engine_fill(const struct rt_serving_request *request, struct rt_n
 
 bool rt_serving_has_units(const struct rt_device *device, const struct rt_serving_quant *quant)
 {
+    if (quant->dtype == RT_MXFP4_MXFP8) /* else in 16 bits: rt_step_settle */
+        return device->fp4_matrix_tflops > 0;
     return rt_device_peak_flops(device, RT_FAMILY_LINEAR, quant->dtype) > 0;
 }
 

@@ -46,7 +46,9 @@ static void add_vllm(struct rt_text *text, const struct launch *launch)
 {
     const struct rt_parallelism *cut = &launch->engine->cut;
     const struct rt_scheduler *scheduler = &launch->engine->deployment.group.scheduler;
-    rt_text_add(text, "vllm serve %s", launch->request->source->spec);
+    rt_text_add(text, "%svllm serve %s",
+                quant_of(launch).dtype == RT_MXFP4_MXFP8 ? "VLLM_USE_FLASHINFER_MOE_MXFP4_MXFP8=1 " : "",
+                launch->request->source->spec);
     add_degree(text, "--tensor-parallel-size", cut->tensor);
     add_degree(text, "--pipeline-parallel-size", cut->pipeline);
     add_degree(text, "--data-parallel-size", cut->attention);
@@ -156,7 +158,8 @@ const char *rt_serving_checkpoint(const struct rt_serving_plan *plan, size_t can
 {
     struct launch launch = launch_of(plan, candidate, false);
     enum rt_dtype own, dtype = quant_of(&launch).dtype;
-    bool is_own = rt_model_source_dtype(plan->request->source, &own) == RT_OK && own == dtype;
+    bool is_own = rt_model_source_dtype(plan->request->source, &own) == RT_OK &&
+                  (own == dtype || (own == RT_MXFP4 && dtype == RT_MXFP4_MXFP8));
     return quantises(&launch) || is_own || !rt_dtype_is_narrow(dtype) ? NULL : rt_dtypes[dtype].name;
 }
 
