@@ -111,8 +111,8 @@ static void add_rate(struct rt_table *table, const struct rt_serve_point *point,
     char *words = interval_words(point->has_interval, low, high, digits);
     double rate = of(&point->result) * scale; /* NaN: of a user, where answers are one token */
     char *value = isnan(rate) ? rt_strdup("-") : rt_format("%.*f", digits, rate);
-    rt_table_row(table, name, rate, value, point->has_interval ? low : NAN,
-                 point->has_interval ? high : NAN, words);
+    rt_table_row(table, name, rate, value, point->has_interval ? low : NAN, point->has_interval ? high : NAN,
+                 words);
     free(words);
     free(value);
 }
@@ -509,10 +509,31 @@ static struct rt_table *sweep_table(const struct rt_serve_setting *setting,
     return table;
 }
 
-/* Of the steps that decode, of which most of a server's time is made. */
-static void add_trust(struct rt_report *report, const struct rt_serve_setting *setting)
+/* What decides, in one row of a page. */
+static void add_tiles(struct rt_report *report, const struct rt_serve_setting *setting,
+                      const struct rt_serve_result *r, const struct rt_trust *trust)
 {
-    struct rt_trust trust = rt_step_cost_trust((setting->decode != NULL ? setting->decode : setting->serve)->cost);
+    rt_report_add_tile(report, "first token", NAN, "%s ms\n99%% within %s",
+                       rt_number_text(r->ttft_us.p50 / 1e3).text, rt_number_text(r->ttft_us.p99 / 1e3).text);
+    rt_report_add_tile(report, "each further token", NAN, "%s ms\n99%% within %s",
+                       rt_number_text(r->tpot_us.p50 / 1e3).text, rt_number_text(r->tpot_us.p99 / 1e3).text);
+    rt_report_add_tile(report, "tokens out", NAN, "%s/s\n%s of a GPU", rt_number_text(r->output_per_s).text,
+                       rt_number_text(r->output_per_s / (double)setting->gpus).text);
+    rt_report_add_tile(report, "cache", r->cache_peak, "%.0f%% in use\n%.0f preempted", 100 * r->cache_peak,
+                       r->preemptions);
+    if (!isnan(trust->ln_error))
+        rt_report_add_tile(report, "trust", NAN, "%s\nabout %.0f%% off", rt_grades[rt_trust_grade(trust)],
+                           rt_trust_error_pct(trust));
+}
+
+/* Of the steps that decode, of which most of a server's time is made. */
+static void add_trust(struct rt_report *report, const struct rt_serve_setting *setting,
+                      const struct rt_serve_point *points, size_t count)
+{
+    struct rt_trust trust =
+        rt_step_cost_trust((setting->decode != NULL ? setting->decode : setting->serve)->cost);
+    if (count == 1)
+        add_tiles(report, setting, &points[0].result, &trust);
     char *words = rt_trust_words(&trust);
     rt_report_add_fact(report, "trust", rt_trust_json(&trust), "trust", "%s", words);
     free(words);
@@ -528,7 +549,7 @@ struct rt_report *rt_serve_report(const struct rt_serve_setting *setting, struct
                             load);
     else
         rt_report_add_title(report, "%s on %" PRId64 " x %s", setting->model, setting->gpus, setting->gpu);
-    add_trust(report, setting);
+    add_trust(report, setting, points, count);
     add_setting(report, setting);
     if (count == 1) {
         add_point(report, setting, &points[0]);

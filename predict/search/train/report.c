@@ -181,6 +181,24 @@ static json_t *best_json(const struct rt_training_plan *plan, uint32_t candidate
     return row;
 }
 
+/* What decides of the fastest, in one row of a page. */
+static void add_tiles(struct rt_report *report, const struct rt_training_plan *plan,
+                      const struct rt_training_cell *cell, const struct rt_prediction *prediction)
+{
+    const struct rt_forecast *f = &prediction->forecast;
+    double rate = rt_prediction_items(prediction) / (f->total_us / 1e6);
+    rt_report_add_tile(report, "the fastest", NAN, "%" PRId64 " GPUs\n%s", cell->gpus,
+                       plan->request->gpu[cell->gpu].device.name);
+    rt_report_add_tile(report, "time of a step", NAN, "%s s\n%s .. %s",
+                       rt_number_text(f->total_us / 1e6).text, rt_number_text(f->interval_low_us / 1e6).text,
+                       rt_number_text(f->interval_high_us / 1e6).text);
+    rt_report_add_tile(report, "tokens", NAN, "%s/s\n%s of a GPU", rt_number_text(rate).text,
+                       rt_number_text(rate / (double)cell->gpus).text);
+    if (f->memory_bytes > 0)
+        rt_report_add_tile(report, "memory", f->taken.used / f->memory_bytes, "%.1f GiB\nof %.1f",
+                           f->taken.used / RT_GIB, f->memory_bytes / RT_GIB);
+}
+
 /* One of the winners; the same as one before is only named. */
 static int add_best(struct rt_report *report, const struct rt_training_plan *plan, enum rt_training_cost cost,
                     const int64_t best[RT_COSTS])
@@ -193,6 +211,8 @@ static int add_best(struct rt_report *report, const struct rt_training_plan *pla
         const struct rt_training_cell *cell = &plan->cell[c->cell];
         char *words = rt_training_words(c);
         bool said = false;
+        if (cost == 0)
+            add_tiles(report, plan, cell, &prediction);
         for (int before = 0; before < (int)cost; before++)
             said |= best[before] == best[cost];
         rt_report_add_json(report, cost_names[cost], best_json(plan, candidate, &prediction));

@@ -212,6 +212,25 @@ static int64_t nearest(const struct rt_serving_plan *plan)
     return best;
 }
 
+/* What decides, in one row of a page. */
+static void add_tiles(struct rt_report *report, const struct rt_serving_plan *plan, size_t best)
+{
+    const struct rt_serving_candidate *c = &plan->candidate[best];
+    const double *numbers = rt_serving_numbers(plan, best);
+    double price = rt_serving_price(plan, best);
+    rt_report_add_tile(report, "the best", NAN, "%d GPUs\n%s", c->gpus,
+                       plan->request->gpu[plan->engine[c->engine].gpu].device.name);
+    rt_report_add_tile(report, "a GPU", NAN, "%s tokens/s",
+                       rt_number_text(rt_serving_gpu_rate(plan, best)).text);
+    rt_report_add_tile(report, "a user", NAN, "%s tokens/s",
+                       rt_number_text(rt_serving_user_rate(plan, best)).text);
+    rt_report_add_tile(report, "first token", NAN, "%s ms\n%s ms each further one",
+                       rt_number_text(numbers[RT_PLANNED_TTFT] / 1e3).text,
+                       rt_number_text(numbers[RT_PLANNED_TPOT] / 1e3).text);
+    if (!isnan(price))
+        rt_report_add_tile(report, "a million tokens", NAN, "%s", rt_number_text(price).text);
+}
+
 static void add_none(struct rt_report *report, const struct rt_serving_plan *plan)
 {
     int64_t near = nearest(plan);
@@ -251,6 +270,8 @@ static void add_head(struct rt_report *report, const struct rt_serving_plan *pla
                            "%" PRId64 " of %" PRId64 " x %" PRId64 " pixels a prompt, %" PRId64
                            " of its tokens",
                            request->images, request->image, request->image, request->image_tokens);
+    if (best >= 0)
+        add_tiles(report, plan, (size_t)best);
     add_target(report, request);
     rt_report_add_fact(report, "candidates", json_integer((json_int_t)plan->candidate_count), "candidates",
                        "%zu, of which %zu were simulated", plan->candidate_count, plan->found_count);
