@@ -15,7 +15,7 @@ esac
 . "$(dirname "$0")/setup.sh"
 out=${1:-$source_folder/dist/wasm}
 build=${ROOFTILE_BUILD:-$source_folder/build-wasm}
-setup_packages emscripten cmake make libhdf5-dev
+setup_packages emscripten cmake make pkg-config libhdf5-dev
 mkdir -p "$build" "$out"
 sources=${ROOFTILE_SOURCES:-$build/sources}
 
@@ -35,11 +35,11 @@ if [ ! -e "$sources/zlib" ]; then
     echo "Taking the sources of jansson, libcsv and zlib from Debian" >&2
     fetch_sources >"$build/sources.log" 2>&1 || { tail -n 5 "$build/sources.log" >&2; exit 1; }
 fi
-hdf5=$(pkg-config --variable=includedir hdf5 2>/dev/null || pkg-config --variable=includedir hdf5-serial)
+hdf5=$(pkg-config --cflags-only-I hdf5 2>/dev/null || pkg-config --cflags-only-I hdf5-serial) # its header alone
 export NODE_PATH=${NODE_PATH:-/usr/share/nodejs} # where Debian keeps the modules that emscripten calls
 echo "Building in $build: a few minutes the first time" >&2
-{ emcmake cmake -S "$source_folder/packaging/wasm" -B "$build/cmake" -DROOFTILE_SOURCES="$(realpath "$sources")" -DROOFTILE_HDF5_INCLUDE="$hdf5" \
-    -DCMAKE_BUILD_TYPE=Release && cmake --build "$build/cmake" -j "$(nproc)"; } >"$build/build.log" 2>&1 || { grep -E 'error' "$build/build.log" | head -n 20 >&2; exit 1; }
+{ emcmake cmake -S "$source_folder/packaging/wasm" -B "$build/cmake" -DROOFTILE_SOURCES="$(realpath "$sources")" -DROOFTILE_HDF5_INCLUDE="$(tr -d ' ' <<<"${hdf5#-I}")" \
+    && cmake --build "$build/cmake" -j "$(nproc)"; } >"$build/build.log" 2>&1 || { grep -E 'error' "$build/build.log" | head -n 20 >&2; exit 1; }
 cp "$build/cmake/rooftile.js" "$build/cmake/rooftile.wasm" "$out"
 # The form's own script sends it to a server; here page.js answers.
 sed '/^<script>$/,/^<\/script>$/d; s,</style>,svg{max-width:36rem;width:100%;font:14px system-ui\,sans-serif}svg text{fill:var(--text)}svg rect{fill:var(--link)}</style>,' \

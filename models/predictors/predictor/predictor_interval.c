@@ -182,6 +182,8 @@ static enum rt_knowledge kinship(const struct rt_device *device, const char *nam
         int order = rt_capability_order(capability, device->compute_capability);
         return order < 0 ? RT_KNOWN_OLDER : order > 0 ? RT_KNOWN_NEWER : RT_KNOWN_OTHERS;
     }
+    if (strcmp(name, device->name) == 0)
+        return RT_KNOWN_CHIP;
     rt_device_init(&other, name);
     rt_device_recall(&other); /* its chip */
     return rt_chip_same(&other, device) ? RT_KNOWN_CHIP : RT_KNOWN_DESIGN;
@@ -214,7 +216,7 @@ static enum rt_knowledge known_by_effects(const struct rt_family_net *net, const
                                           enum rt_dtype dtype, bool in_dtype)
 {
     enum rt_knowledge known = RT_KNOWN_NOWHERE;
-    for (size_t i = 0; i < net->effects.count; i++) {
+    for (size_t i = 0; i < net->effects.count && known != RT_KNOWN_CHIP; i++) { /* none is nearer */
         const struct rt_device_effect *other = &net->effects.known[i];
         if (!other->calibrated && (!in_dtype || rt_device_effect_has_dtype(other, dtype)))
             known = nearest(known, kinship(device, other->device, other->vendor, other->capability));
