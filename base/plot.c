@@ -1,6 +1,7 @@
 /* The data of plots. See plot.h. */
 #include "base/plot_data.h"
 #include "base/status.h"
+#include "base/text.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -32,6 +33,9 @@ void rt_plot_free(struct rt_plot *plot)
         free(series->y);
         free(series->low);
         free(series->high);
+        for (size_t i = 0; series->point != NULL && i < series->count; i++)
+            free(series->point[i]);
+        free(series->point);
     }
     for (size_t r = 0; r < plot->rows; r++)
         free(plot->row[r]);
@@ -95,6 +99,14 @@ static struct rt_series *add_series(struct rt_plot *plot, enum rt_series_kind ki
 void rt_plot_points(struct rt_plot *plot, const char *name, const double *x, const double *y, size_t count)
 {
     add_series(plot, RT_SERIES_POINTS, name, x, y, NULL, NULL, count);
+}
+
+void rt_plot_point_names(struct rt_plot *plot, const char *const *names)
+{
+    struct rt_series *series = &plot->series[plot->count - 1];
+    series->point = rt_malloc((series->count + 1) * sizeof *series->point);
+    for (size_t i = 0; i < series->count; i++)
+        series->point[i] = rt_text_printable(names[i], false);
 }
 
 void rt_plot_line(struct rt_plot *plot, const char *name, const double *x, const double *y, size_t count)

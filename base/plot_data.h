@@ -24,6 +24,7 @@ struct rt_series {
     size_t style;               /* of the name: 0, 1, ...; of limits RT_FIRST_LIMIT, ... */
     double *x, *y, *low, *high; /* (count) each, NULL where the kind has none */
     size_t count;
+    char **point; /* (count) names of points; NULL: they have none */
 };
 
 struct rt_plot {

@@ -292,7 +292,8 @@ static void print_points(const struct rt_plot *plot, const struct rt_series *ser
                  coarse = cells_new(series->count > MOST_INTERVALS ? 16 : 2);
     for (size_t i = 0; i < series->count; i++) {
         double x = series->x[i], y = series->y[i];
-        if (!can_show_point(range, x, y) || !take(&fine, range, x, y))
+        bool taken = !can_show_point(range, x, y) || !take(&fine, range, x, y);
+        if (!can_show_point(range, x, y) || (taken && series->point == NULL)) /* who has a name is there */
             continue;
         fprintf(file, "%.6g %.6g", x, y);
         if (series->low != NULL && take(&coarse, range, x, y))

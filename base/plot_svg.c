@@ -135,6 +135,8 @@ struct rewriter {
     char width[16];             /* of lines: of the last group */
     char place[64], anchor[16]; /* of the next text */
     char path[16];              /* the class of the points or boxes that are gathered in one path; "": none */
+    const struct rt_plot *plot;
+    size_t series, point; /* whose markers come next: those of series with names */
 };
 
 /* The value of an attribute of a tag, "" where it has none. */
@@ -207,6 +209,42 @@ static void begin_path(struct rewriter *to, const char *class, const char *more)
     snprintf(to->path, sizeof to->path, "%s", class);
 }
 
+static bool is_shown(const struct rt_plot *plot, const struct rt_series *series, size_t i)
+{
+    const double at[2] = {series->x[i], series->y[i]};
+    for (int axis = 0; axis < 2; axis++)
+        if (!isfinite(at[axis]) || (plot->scale[axis] == RT_SCALE_LOG && at[axis] <= 0))
+            return false;
+    return true;
+}
+
+/* The name of the marker of that colour that comes next, of a series whose points have names; NULL: none.
+ * Series follow each other, each in its order. */
+static const char *next_name(struct rewriter *to, int colour)
+{
+    for (; to->series < to->plot->count; to->series++, to->point = 0) {
+        const struct rt_series *series = &to->plot->series[to->series];
+        bool named =
+            series->point != NULL && RT_PLOT_FIRST_COLOUR + (int)(series->style % RT_PLOT_COLOURS) == colour;
+        while (named && to->point < series->count && !is_shown(to->plot, series, to->point))
+            to->point++;
+        if (named && to->point < series->count)
+            return series->point[to->point++];
+        if (series->point != NULL && to->point == 0)
+            return NULL; /* markers of another series are drawn before it */
+    }
+    return NULL;
+}
+
+static void add_escaped(struct rt_text *out, const char *text)
+{
+    for (; *text != '\0'; text++)
+        if (*text == '<' || *text == '&')
+            rt_text_add(out, "&%s;", *text == '<' ? "lt" : "amp");
+        else
+            rt_text_add(out, "%c", *text);
+}
+
 /* A point: full circles as dots of one path, other markers one by one. */
 static void rewrite_point(struct rewriter *to, const char *tag)
 {
@@ -216,14 +254,20 @@ static void rewrite_point(struct rewriter *to, const char *tag)
     sscanf(attribute(tag, "xlink:href", value, sizeof value), "#gpPt%d", &marker);
     sscanf(attribute(tag, "transform", value, sizeof value), "translate(%lf,%lf) scale(%lf)", &x, &y, &scale);
     marker++; /* gnuplot counts them from 0 here */
-    class_of(tag, "color", marker == RT_PLOT_DOT ? 'k' : 'c', class, sizeof class);
-    if (marker != RT_PLOT_DOT) {
+    class_of(tag, "color", 'c', class, sizeof class);
+    const char *name = next_name(to, atoi(class + (class[0] != '\0')));
+    if (marker != RT_PLOT_DOT || name != NULL) {
         end_path(to);
-        rt_text_add(&to->out,
-                    "<use href=\"#m%d\" transform=\"translate(%.1f,%.1f)scale(%.2g)\" class=\"%s\"/>\n",
+        rt_text_add(&to->out, "<use href=\"#m%d\" transform=\"translate(%.1f,%.1f)scale(%.2g)\" class=\"%s\"",
                     marker, x, y, scale, class);
+        if (name != NULL) {
+            rt_text_add(&to->out, "><title>");
+            add_escaped(&to->out, name);
+        }
+        rt_text_add(&to->out, name != NULL ? "</title></use>\n" : "/>\n");
         return;
     }
+    class_of(tag, "color", 'k', class, sizeof class);
     char width[48];
     snprintf(width, sizeof width, " stroke-linecap=\"round\" stroke-width=\"%.2g\"", 2 * scale);
     begin_path(to, class, width);
@@ -325,9 +369,9 @@ static const char *rewrite_tag(struct rewriter *to, const char *at)
 
 /* What stands between the first `</defs>` and `</svg>`, rewritten; *rest goes on behind it. NULL: there is
  * none. */
-static char *rewrite(const char **rest)
+static char *rewrite(const struct rt_plot *plot, const char **rest)
 {
-    struct rewriter to = {.width = "1.00"};
+    struct rewriter to = {.width = "1.00", .plot = plot};
     const char *view = strstr(*rest, "<svg"), *at = view != NULL ? strstr(view, "</defs>") : NULL,
                *end = at != NULL ? strstr(at, "</svg>") : NULL;
     char box[64];
@@ -348,7 +392,7 @@ static char *rewrite(const char **rest)
 static int take_pictures(struct rt_plot *const *plots, size_t count, const char *text, char **svg)
 {
     for (size_t p = 0; p < count; p++)
-        if (!rt_plot_is_empty(plots[p]) && (svg[p] = rewrite(&text)) == NULL)
+        if (!rt_plot_is_empty(plots[p]) && (svg[p] = rewrite(plots[p], &text)) == NULL)
             return rt_fail(RT_EIO, "gnuplot drew no picture of \"%s\"", plots[p]->title);
     return RT_OK;
 }

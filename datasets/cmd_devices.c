@@ -91,6 +91,7 @@ static double peak_16(const struct rt_device *device)
 static void add_catalogue_plot(struct rt_report *report, const struct rt_device *devices, size_t count)
 {
     double *x = rt_malloc(2 * count * sizeof *x), *y = x + count;
+    const char **names = rt_malloc((count + 1) * sizeof *names);
     size_t widest = 0, shown = 0;
     for (size_t i = 0; i < count; i++) {
         shown += !isnan(peak_16(&devices[i]));
@@ -110,12 +111,16 @@ static void add_catalogue_plot(struct rt_report *report, const struct rt_device 
         for (size_t i = first; i < count && earlier == first; i++)
             if (strcmp(devices[i].vendor, devices[first].vendor) == 0) {
                 x[points] = devices[i].bandwidth_gbs;
+                names[points] = devices[i].name;
                 y[points++] = peak_16(&devices[i]);
             }
-        if (points > 0)
+        if (points > 0) {
             rt_plot_points(plot, devices[first].vendor, x, y, points);
+            rt_plot_point_names(plot, names);
+        }
     }
     rt_report_add_plot(report, plot);
+    free(names);
     free(x);
 }
 

@@ -45,8 +45,11 @@ static void add_ops(struct rt_report *report, const struct rt_forecast *forecast
 /* ---- roofline ---- */
 
 /* Kernels by family, and the roofs over them. Each distinct kernel is one point. */
+enum { MOST_NAMED = 200 };
+
 struct roofline {
     double *intensity, *tflops; /* (launches) of the family at hand */
+    char **kernel;              /* (launches) "linear m=32 n=4096: 21.5 us", or NULL */
     double low, high;           /* intensity */
     size_t points, above;       /* of the family; of all, over the roof */
 };
@@ -79,6 +82,11 @@ static double list_points(const struct rt_forecast *forecast,
         if (i > 0 && launches[i - 1]->same == launch->same)
             continue;
         double intensity = launch->kernel.flops / launch->kernel.bytes;
+        char dims[160];
+        rt_call_dims(&launch->kernel.call, dims, sizeof dims);
+        free(out->kernel[out->points]);
+        out->kernel[out->points] = rt_format("%s %s: %s us", rt_ops[launch->kernel.call.op].name, dims,
+                                             rt_number_text(launch->time_us).text);
         out->intensity[out->points] = intensity;
         out->tflops[out->points++] = launch->kernel.flops / launch->time_us / 1e6;
         out->above += launch->time_us < 0.999 * launch->roofline_us;
@@ -126,9 +134,12 @@ static void add_families(struct rt_plot *plot, const struct rt_forecast *forecas
 {
     for (int family = 0; family < RT_FAMILY_COUNT; family++) {
         list_points(forecast, launches, (enum rt_family)family, roofline);
-        if (roofline->points > 0)
-            rt_plot_points(plot, rt_families[family].name, roofline->intensity, roofline->tflops,
-                           roofline->points);
+        if (roofline->points == 0)
+            continue;
+        rt_plot_points(plot, rt_families[family].name, roofline->intensity, roofline->tflops,
+                       roofline->points);
+        if (roofline->points <= MOST_NAMED)
+            rt_plot_point_names(plot, (const char *const *)roofline->kernel);
     }
 }
 
@@ -139,6 +150,7 @@ static void add_roofline(struct rt_report *report, const struct rt_forecast *for
     const struct rt_forecast_launch **launches = rt_malloc((count + 1) * sizeof *launches);
     roofline.intensity = rt_malloc((count + 1) * sizeof(double));
     roofline.tflops = rt_malloc((count + 1) * sizeof(double));
+    roofline.kernel = rt_calloc(count + 1, sizeof *roofline.kernel);
     for (size_t i = 0; i < count; i++)
         launches[i] = &forecast->launches[i];
     qsort(launches, count, sizeof *launches, by_kernel);
@@ -163,6 +175,9 @@ static void add_roofline(struct rt_report *report, const struct rt_forecast *for
     }
     free(roofline.intensity);
     free(roofline.tflops);
+    for (size_t i = 0; i < count; i++)
+        free(roofline.kernel[i]);
+    free(roofline.kernel);
     free(launches);
 }
 

@@ -209,6 +209,35 @@ static void test_hostile_names(void)
     rt_plot_free(plot);
 }
 
+/* Names are those of the points that are drawn, in their order, whatever falls on one place or cannot be
+ * drawn. */
+static void test_point_names(void)
+{
+    static const double at[] = {1, NAN, 2, 2, -1}, beside[] = {1, 1, 2, 2, 4};
+    static const char *const names[] = {"one", "not drawn", "two", "<b>&\x07", "below zero"},
+                             *const others[] = {"A", "B"};
+    if (!has_gnuplot())
+        return;
+    struct rt_plot *plot = rt_plot_new("", "x");
+    rt_plot_axes(plot, "a", RT_SCALE_LOG, "b", RT_SCALE_LINEAR);
+    rt_plot_line(plot, "line", x, y, 4);
+    rt_plot_points(plot, "first", at, beside, 5);
+    rt_plot_point_names(plot, names);
+    rt_plot_points(plot, "plain", x, y, 2);
+    rt_plot_points(plot, "second", x, y, 2);
+    rt_plot_point_names(plot, others);
+    char *svg = drawn(plot), *found = svg;
+    static const char *const wanted[] = {"<title>one<", "<title>two<", "<title>&lt;b>&amp;\\x07<",
+                                         "<title>A<", "<title>B<"};
+    CU_ASSERT_EQUAL(count_of(svg, "<title>"), RT_COUNT(wanted));
+    for (size_t i = 0; i < RT_COUNT(wanted) && found != NULL; i++) {
+        found = strstr(found, wanted[i]);
+        CU_ASSERT_PTR_NOT_NULL(found);
+    }
+    free(svg);
+    rt_plot_free(plot);
+}
+
 static void test_same_bytes(void)
 {
     if (!has_gnuplot())
@@ -262,4 +291,5 @@ static void test_no_gnuplot(void)
 }
 
 RT_TESTS(RT_TEST(test_names_are_quoted), RT_TEST(test_thinning), RT_TEST(test_ranges), RT_TEST(test_empty),
-         RT_TEST(test_kinds), RT_TEST(test_hostile_names), RT_TEST(test_same_bytes), RT_TEST(test_no_gnuplot))
+         RT_TEST(test_kinds), RT_TEST(test_hostile_names), RT_TEST(test_point_names),
+         RT_TEST(test_same_bytes), RT_TEST(test_no_gnuplot))
