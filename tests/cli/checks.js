@@ -27,7 +27,7 @@
   if (width.scrollWidth > innerWidth) note("width", `${width.scrollWidth} > ${innerWidth}`);
   if (typeof wanted !== "undefined" && innerWidth !== wanted) note("width", `the window has ${innerWidth}, not ${wanted}`);
 
-  for (const element of document.querySelectorAll("main *")) {
+  for (const element of document.querySelectorAll("main *:not(svg title)")) { // those titles are shown by the browser itself
     const style = getComputedStyle(element), own = [...element.childNodes].some((n) => n.nodeType === 3 && n.data.trim());
     const colour = parse(element instanceof SVGElement ? style.fill : style.color);
     if (own && contrast(colour, behind(element)) < 4.5)
