@@ -16,6 +16,7 @@ struct rt_serve_batch {
     int64_t decodes; /* sequences that get one token each */
     int64_t padded;  /* of a step that only decodes: what its CUDA graph was captured for; 0: none, launches
                         one  by one. 0 beside chunks */
+    int64_t drafted; /* tokens that each of the decodes checks beside its own (speculation.h) */
     double context;  /* of the decodes: all tokens in their caches together */
     const struct rt_serve_chunk *chunks;
     size_t chunk_count;

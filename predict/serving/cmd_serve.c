@@ -30,6 +30,9 @@ struct arguments {
     double memory_share;
     bool no_prefix_cache, no_graphs;
     int64_t prefill_replicas, prefill_tensor;
+    const char *draft;
+    int64_t drafted;
+    double accepted;
     enum rt_serve_router router;
     double transfer_gbs;
     bool transfer_overlap, fallback;
@@ -136,6 +139,13 @@ static const struct rt_option options[] = {
      "Every prompt is computed as a whole"},
     {"no-graphs", 0, NULL, RT_FLAG(struct arguments, no_graphs),
      "No CUDA graphs: kernels are launched one by one"},
+    {"draft", 0, "MODEL",
+     RT_TEXT(struct arguments, draft, .reads = rt_model_reads, .suggests = rt_model_suggest),
+     "Speculative decoding: a model that proposes tokens, on the same GPUs"},
+    {"draft-tokens", 0, "N", RT_INTEGER(struct arguments, drafted, 1, 64),
+     "Tokens that the draft proposes before each check (default 5)"},
+    {"accepted", 0, "X", RT_NUMBER(struct arguments, accepted, 1, 65),
+     "Tokens that a check makes of a sequence in the mean, its own included: 1 to 1 + --draft-tokens"},
     RT_HEADING("The GPUs:"),
     {"dtype", 0, "NAME", RT_OWN(struct arguments, step.dtype, rt_read_dtype, .suggests = rt_dtype_suggest),
      "Element type of weights and activations (default: that of the config.json; else bf16)"},
@@ -194,6 +204,8 @@ static void set_defaults(void *value)
         .range_ratio = 1,
         .memory_share = NAN,
         .transfer_gbs = NAN,
+        .drafted = 5,
+        .accepted = NAN,
         .level = 0.9,
         .load = {.ramp_us = NAN, .think_us = NAN, .warm_up = -1, .seed = 1},
         .router = RT_LEAST_LOADED,
@@ -254,6 +266,28 @@ static int check_groups(const struct rt_command_line *line)
     if (arguments->timeline != NULL && arguments->concurrency.count + arguments->rate.count > 1 &&
         (arguments->concurrency.count > 1 || arguments->rate.count > 1))
         return rt_fail(RT_EUSAGE, "--trace-out shows one load: give one --concurrency or one --rate");
+    return RT_OK;
+}
+
+static int check_draft(const struct rt_command_line *line)
+{
+    const struct arguments *arguments = line->options;
+    bool drafts = arguments->draft != NULL;
+    if (!drafts && (rt_given(line, "accepted") || rt_given(line, "draft-tokens")))
+        return rt_fail(RT_EUSAGE, "--%s is for speculative decoding: say what proposes tokens, --draft MODEL",
+                       rt_given(line, "accepted") ? "accepted" : "draft-tokens");
+    if (drafts && isnan(arguments->accepted))
+        return rt_fail(RT_EUSAGE,
+                       "--draft: say how many tokens a check makes in the mean, as measured with your "
+                       "prompts: --accepted 2.4");
+    if (drafts && arguments->accepted > 1 + (double)arguments->drafted)
+        return rt_fail(RT_EUSAGE,
+                       "--accepted %g: a check of %" PRId64 " proposed tokens makes %" PRId64 " at most",
+                       arguments->accepted, arguments->drafted, arguments->drafted + 1);
+    if (drafts && arguments->prefill_replicas > 0)
+        return rt_fail(RT_EUSAGE,
+                       "--draft beside --prefill-replicas: whose cache of the draft moves is not simulated; "
+                       "leave one out");
     return RT_OK;
 }
 
@@ -534,6 +568,9 @@ static int report(const struct arguments *arguments, const struct service *servi
         .server = arguments->server->name,
         .predictor = arguments->predictor,
         .trace = arguments->requests,
+        .draft = arguments->draft,
+        .drafted = arguments->drafted,
+        .accepted = arguments->accepted,
         .images = images_of(&arguments->step),
         .image = arguments->step.image,
         .level = arguments->level,
@@ -570,6 +607,23 @@ static int serve(const struct arguments *arguments, const struct service *servic
     return status;
 }
 
+/* As its own checkpoint is stored, on the server's runtime. */
+static int find_draft(const struct arguments *arguments, const struct rt_device *device,
+                      struct rt_model_source *source, struct rt_draft *out)
+{
+    struct arguments own = *arguments;
+    own.model = arguments->draft;
+    own.step.quant = own.step.kv_cache = RT_NOT_GIVEN;
+    own.step.image = own.step.images = 0;
+    *out = (struct rt_draft){arguments->draft, &source->model, .drafted = arguments->drafted,
+                             .accepted = arguments->accepted};
+    int status = rt_model_source_find(arguments->draft, source);
+    if (status == RT_OK && rt_model_source_traced(source))
+        return rt_fail(RT_EUSAGE, "--draft %s is an %s; give the model's config.json", arguments->draft,
+                       source->importer->what);
+    return status == RT_OK ? settle_step(&own, source, device, &out->graph) : status;
+}
+
 static int serve_on(const struct rt_command_line *line, const struct rt_model_source *source,
                     const struct rt_predictor *predictor)
 {
@@ -583,6 +637,14 @@ static int serve_on(const struct rt_command_line *line, const struct rt_model_so
     if (status != RT_OK)
         return status;
     struct rt_deployment_options cut = deployment_of(arguments, &device, source, &step);
+    struct rt_model_source drafts;
+    struct rt_draft draft;
+    if (arguments->draft != NULL) {
+        status = find_draft(arguments, &device, &drafts, &draft);
+        if (status != RT_OK)
+            return status;
+        cut.draft = &draft;
+    }
     struct rt_network_memo *memo = rt_network_memo_new();
     cut.predictor = predictor;
     cut.cost.memo = memo;
@@ -644,6 +706,8 @@ static int run(const struct rt_command_line *line)
         status = check_lengths(line);
     if (status == RT_OK)
         status = check_groups(line);
+    if (status == RT_OK)
+        status = check_draft(line);
     if (status == RT_OK)
         status = rt_outputs_check(line);
     if (status == RT_OK)

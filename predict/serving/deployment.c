@@ -51,11 +51,14 @@ static void describe(const struct rt_deployment_options *options, struct rt_depl
 {
     double cache = options->cache_tokens;
     if (isnan(cache))
-        cache = rt_step_cost_cache_tokens(out->cost, &options->scheduler, (double)options->longest);
+        cache =
+            rt_step_cost_cache_tokens(out->cost, &options->scheduler, out->draft, (double)options->longest);
     out->weight_gib = rt_step_cost_weight_bytes(out->cost) / RT_GIB;
+    out->weight_gib += out->draft != NULL ? rt_step_cost_weight_bytes(out->draft) / RT_GIB : 0;
     out->activation_gib = rt_step_cost_activation_bytes(out->cost) / RT_GIB;
     out->group = (struct rt_serve_group){
-        .costs = rt_step_cost_costs(out->cost),
+        .costs =
+            out->speculation != NULL ? rt_speculation_costs(out->speculation) : rt_step_cost_costs(out->cost),
         .scheduler = options->scheduler,
         .cache_tokens = cache,
         .request_us = options->cost.server != NULL ? options->cost.server->request_us : 0,
@@ -75,12 +78,33 @@ struct rt_anchor rt_deployment_anchor(const struct rt_deployment_options *option
     return rt_anchor_of(options->predictor->anchors, &kind);
 }
 
+/* The draft on the same GPUs, cut alike; no host is between its steps. */
+static int add_draft(const struct rt_deployment_options *options, const struct rt_step_cost_options *of_model,
+                     struct rt_deployment *out)
+{
+    const struct rt_draft *draft = options->draft;
+    struct rt_step_cost_options cost = *of_model;
+    cost.graph = draft->graph;
+    cost.server = NULL;
+    cost.scale = 1;
+    int status = rt_step_cost_new(draft->model, options->predictor, options->device, &cost, &out->draft);
+    if (status != RT_OK)
+        return rt_fail_context(status, "the draft %s", draft->name);
+    out->speculation = rt_malloc(sizeof *out->speculation);
+    *out->speculation = (struct rt_speculation){out->cost, out->draft, draft->drafted, draft->accepted};
+    return RT_OK;
+}
+
 int rt_deployment_init(const struct rt_deployment_options *options, struct rt_deployment *out)
 {
     struct rt_step_cost_options cost = grid_of(options);
     cost.scale = exp(rt_deployment_anchor(options).ln_factor);
+    if (options->draft != NULL) /* a check has so many rows of each */
+        cost.most_sequences *= 1 + options->draft->drafted;
     *out = (struct rt_deployment){0};
     int status = rt_step_cost_new(options->model, options->predictor, options->device, &cost, &out->cost);
+    if (status == RT_OK && options->draft != NULL)
+        status = add_draft(options, &cost, out);
     if (status == RT_OK)
         describe(options, out);
     return status;
@@ -103,6 +127,8 @@ int64_t rt_deployment_requests(const struct rt_deployment *deployment, int64_t t
 void rt_deployment_release(struct rt_deployment *deployment)
 {
     rt_step_cost_free(deployment->cost);
+    rt_step_cost_free(deployment->draft);
+    free(deployment->speculation);
     *deployment = (struct rt_deployment){0};
 }
 

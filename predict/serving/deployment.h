@@ -4,7 +4,17 @@
 
 #include "models/predictors/predictor/anchors.h"
 #include "predict/serving/simulate.h"
+#include "predict/serving/speculation.h"
 #include "predict/serving/step_cost.h"
+
+/* What proposes tokens: speculation.h. */
+struct rt_draft {
+    const char *name;
+    const struct rt_model *model;
+    struct rt_graph_options graph; /* as rt_step_settle leaves it */
+    int64_t drafted;
+    double accepted;
+};
 
 struct rt_deployment_options {
     const char *name; /* of the model, in sentences */
@@ -16,13 +26,15 @@ struct rt_deployment_options {
     double cache_tokens;            /* NaN: as many as fit */
     int64_t sequences;              /* most that there are at once; 0: as the scheduler has it */
     int64_t longest_input, longest; /* tokens of a prompt, and with its output */
+    const struct rt_draft *draft;   /* NULL: none */
 };
 
 /* What measured runs that a predictor was calibrated to say of a model's steps on a device. */
 struct rt_anchor rt_deployment_anchor(const struct rt_deployment_options *options);
 
 struct rt_deployment {
-    struct rt_step_cost *cost;
+    struct rt_step_cost *cost, *draft;
+    struct rt_speculation *speculation; /* NULL without a draft, as it is */
     struct rt_serve_group group;
     double weight_gib, activation_gib; /* of one GPU */
 };

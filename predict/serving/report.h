@@ -56,6 +56,9 @@ struct rt_serve_setting {
     double ttft_target_us, tpot_target_us;                /* NaN: none */
     const struct rt_deployment *serve, *decode;           /* decode: NULL: not disaggregated */
     int64_t gpus;                                         /* all together */
+    const char *draft;                                    /* NULL: none */
+    int64_t drafted;
+    double accepted;
     int64_t images, image;                                /* of a prompt, 0: none; their side in pixels */
 };
 

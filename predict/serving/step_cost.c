@@ -580,6 +580,7 @@ static struct load load_of(const struct rt_step_cost *cost, const struct rt_serv
     size_t groups = (size_t)(cost->attention * cost->pipeline);
     double decodes = ceil((double)batch->decodes / (double)groups), tokens = 0, most = 0;
     double rows = batch->padded > batch->decodes ? ceil((double)batch->padded / (double)groups) : decodes;
+    rows *= 1 + (double)batch->drafted;
     struct load load = {.decodes = decodes,
                         .context = batch->decodes > 0 ? batch->context / (double)batch->decodes : 0};
     for (size_t g = 0; g < groups && g < batch->chunk_count; g++) {
@@ -707,10 +708,13 @@ double rt_step_cost_cache_bytes(const struct rt_step_cost *cost, double tokens)
 }
 
 double rt_step_cost_cache_tokens(const struct rt_step_cost *cost, const struct rt_scheduler *scheduler,
-                                 double length)
+                                 const struct rt_step_cost *draft, double length)
 {
-    double bytes = rt_server_kv_allocation(scheduler, cost->memory_gib, cost->weights + cost->activations);
-    return bytes * length / rt_step_cost_cache_bytes(cost, length) * (double)cost->attention;
+    double beside = draft != NULL ? draft->weights : 0, each = rt_step_cost_cache_bytes(cost, length);
+    double bytes =
+        rt_server_kv_allocation(scheduler, cost->memory_gib, cost->weights + cost->activations + beside);
+    each += draft != NULL ? rt_step_cost_cache_bytes(draft, length) : 0;
+    return bytes * length / each * (double)cost->attention;
 }
 
 double rt_step_cost_weight_bytes(const struct rt_step_cost *cost)

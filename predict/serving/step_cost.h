@@ -81,10 +81,11 @@ void rt_step_cost_parts(const struct rt_step_cost *cost, const struct rt_serve_b
 double rt_step_cost_cache_bytes(const struct rt_step_cost *cost, double tokens);
 
 /* Tokens of cache that fit beside weights and activations, over all GPUs of the cut, of sequences of
- * `length` tokens: rt_server_kv_allocation. 0 or less: the model does not fit. INFINITY where the device's
+ * `length` tokens: rt_server_kv_allocation. `draft`: whose weights and cache lie beside it; NULL: none. 0 or
+ * less: the model does not fit. INFINITY where the device's
  * memory is unknown. */
 double rt_step_cost_cache_tokens(const struct rt_step_cost *cost, const struct rt_scheduler *scheduler,
-                                 double length);
+                                 const struct rt_step_cost *draft, double length);
 
 /* Bytes on one GPU that are no cache. */
 double rt_step_cost_weight_bytes(const struct rt_step_cost *cost);

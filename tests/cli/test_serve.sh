@@ -107,6 +107,28 @@ refuses "more than the model's positions" 2 "8192 positions" serve --isl 8192 --
 refuses "a cache too small for a request" 2 "needs 13 blocks of cache, a server has 6" serve --isl 100 --osl 100 -c 1 --cache-tokens 100
 refuses "a model too large" 2 "what would do, each alone: --tp 2, --quant fp8, a GPU of 256 GiB" \
   "$ROOFTILE" serve --gpu H100 -m llama-3-70b --isl 100 --osl 100 -c 1
+# Speculative decoding: faster where steps wait for memory, the draft beside the model, what is not said refused.
+draft() { serve --isl 512 --osl 64 -c 2 --interval 0 --json --draft llama-3.2-1b "$@"; }
+succeeds "no draft" serve --isl 512 --osl 64 -c 2 --interval 0 --json
+cp stdout undrafted.json
+succeeds "a draft" draft --accepted 3.5
+cp stdout drafted.json
+succeeds "fewer accepted" draft --accepted 2 --draft-tokens 3
+cat >drafts.py <<'END2'
+import json
+a, b, c = (json.load(open(n)) for n in ("undrafted.json", "drafted.json", "stdout"))
+tpot = lambda r: next(l for l in r["latencies"] if l["latency"] == "TPOT")["mean_ms"]
+assert tpot(b) < tpot(c) < tpot(a), (tpot(a), tpot(b), tpot(c))
+assert b["group"]["weight_gib"] > a["group"]["weight_gib"] + 2 and b["group"]["cache_tokens"] < a["group"]["cache_tokens"]
+assert b["draft"] == "llama-3.2-1b" and b["draft_tokens"] == 5 and b["accepted"] == 3.5
+END2
+cp stdout fewer.json && sed -i 's/"stdout"/"fewer.json"/' drafts.py
+succeeds "what a draft makes of it" python3 drafts.py
+refuses "how many are accepted" 2 "--accepted 2.4" serve --isl 1 --osl 1 -c 1 --draft llama-3.2-1b
+refuses "more than were proposed" 2 "makes 4 at most" draft --accepted 4.5 --draft-tokens 3
+refuses "nobody proposes" 2 "say what proposes tokens, --draft MODEL" serve --isl 1 --osl 1 -c 1 --accepted 2
+refuses "a draft apart" 2 "leave one out" draft --accepted 2 --prefill-replicas 1
+refuses "a draft that is none" 2 "not what LLM servers run" serve --isl 1 --osl 1 -c 1 --draft resnet50 --accepted 2
 refuses "a model of images" 2 "not what LLM servers run" "$ROOFTILE" serve --gpu H100 -m resnet50 --isl 1 --osl 1 -c 1
 refuses "a cut that does not divide" 2 "does not divide" serve --isl 10 --osl 10 -c 1 --tp 3
 refuses "transfers of one group" 2 "--prefill-replicas" serve --isl 10 --osl 10 -c 1 --transfer-gbs 10

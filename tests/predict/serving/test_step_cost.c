@@ -1,4 +1,5 @@
 /* The cost of a server's step out of tables: beside the direct forecast, its laws, its cache. */
+#include "predict/serving/speculation.h"
 #include "predict/serving/step_cost.h"
 #include "base/random.h"
 #include "models/networks/source.h"
@@ -209,7 +210,7 @@ static void test_cache(void)
     const struct rt_scheduler scheduler = {.memory_share = 0.9};
     double taken = rt_step_cost_weight_bytes(cost) + rt_step_cost_activation_bytes(cost);
     double room = rt_server_kv_allocation(&scheduler, device.memory_gib, taken);
-    RT_ASSERT_NEAR(rt_step_cost_cache_tokens(cost, &scheduler, 1000), room / token, 1);
+    RT_ASSERT_NEAR(rt_step_cost_cache_tokens(cost, &scheduler, NULL, 1000), room / token, 1);
     rt_step_cost_free(cost);
     options.graph.kv_bits = 8;
     options.parallel.tensor = 2;
@@ -227,7 +228,7 @@ static void test_latent_and_window(void)
     struct rt_step_cost *cost = cost_of("deepseek-v3", &options);
     RT_ASSERT_NEAR(rt_step_cost_cache_bytes(cost, 4096), 4096.0 * 61 * 576 * 2, 1);
     const struct rt_scheduler scheduler = {.memory_share = 0.9};
-    CU_ASSERT_TRUE(rt_step_cost_cache_tokens(cost, &scheduler, 4096) <
+    CU_ASSERT_TRUE(rt_step_cost_cache_tokens(cost, &scheduler, NULL, 4096) <
                    0); /* 640 GB do not hold it beside the rest */
     rt_step_cost_free(cost);
     options.parallel.tensor = 1;
@@ -263,6 +264,39 @@ static void test_images(void)
     rt_step_cost_free(sees);
 }
 
+/* A token takes a check of all rows and the draft's steps over what is accepted; prompts are computed once by
+ * both; what is accepted makes it faster, what is drafted slower, and parts add up. */
+static void test_speculation(void)
+{
+    struct rt_step_cost *model = cost_of("llama-3.1-8b", &plain), *draft = cost_of("llama-3.2-1b", &plain);
+    struct rt_speculation three = {model, draft, 3, 2.5}, longer = {model, draft, 5, 2.5},
+                          more = {model, draft, 3, 3};
+    struct rt_serve_costs costs = rt_speculation_costs(&three);
+    struct rt_serve_chunk chunk = {.tokens = 300, .cached = 100};
+    struct rt_serve_batch batch = {.decodes = 8, .context = 8000}, check = batch,
+                          prompt = {.chunks = &chunk, .chunk_count = 1};
+    double parts[RT_SERVE_PARTS], sum = 0;
+    check.drafted = 3;
+    double once = costs.step_us(costs.context, &batch);
+    double pass = rt_step_cost_us(model, &check) + 3 * rt_step_cost_us(draft, &batch);
+    RT_ASSERT_NEAR(once, pass / 2.5, 1e-9);
+    CU_ASSERT(rt_step_cost_us(model, &check) > rt_step_cost_us(model, &batch));
+    CU_ASSERT(rt_step_cost_us(model, &check) < 4 * rt_step_cost_us(model, &batch));
+    CU_ASSERT(rt_speculation_costs(&more).step_us(&more, &batch) < once);
+    CU_ASSERT(rt_speculation_costs(&longer).step_us(&longer, &batch) > once);
+    RT_ASSERT_NEAR(costs.step_us(costs.context, &prompt),
+                   rt_step_cost_us(model, &prompt) + rt_step_cost_us(draft, &prompt), 1e-9);
+    batch.chunks = &chunk;
+    batch.chunk_count = 1;
+    CU_ASSERT(costs.step_us(costs.context, &batch) > once);
+    costs.parts_us(costs.context, &batch, parts);
+    for (int p = 0; p < RT_SERVE_PARTS; p++)
+        sum += parts[p];
+    RT_ASSERT_NEAR(sum, costs.step_us(costs.context, &batch), 1e-9);
+    rt_step_cost_free(model);
+    rt_step_cost_free(draft);
+}
+
 RT_TESTS(RT_TEST(test_beside_direct), RT_TEST(test_never_less), RT_TEST(test_bound_and_parts),
          RT_TEST(test_more_hardware), RT_TEST(test_cache), RT_TEST(test_latent_and_window),
-         RT_TEST(test_images))
+         RT_TEST(test_images), RT_TEST(test_speculation))
