@@ -76,11 +76,9 @@ def is_inferencex(row):
 
 
 def option(row):
-    """GPUs that share attention, GPUs that share out experts, and parts of the batch with attention of their own: where that column is empty,
-    as many as the experts' GPUs hold."""
-    tp, ep, moe_tp = (int(row[key] or 1) for key in ("tp_size", "moe_ep_size", "moe_tp_size"))
-    adp = int(row["attention_dp_size"] or max(1, ep * moe_tp // tp))
-    return "-".join(f"{word}{number}" for word, number in (("tp", tp), ("ep", ep), ("adp", adp)) if number > 1)
+    """GPUs that share attention, GPUs that share out experts, and parts of the batch with attention of their own."""
+    words = cut(row)
+    return "-".join(f"{word}{words[key]}" for word, key in (("tp", "tp"), ("ep", "ep"), ("adp", "attention_dp")) if words[key] > 1)
 
 
 def convert(path):
@@ -96,7 +94,7 @@ def convert(path):
             isl, osl, batch = int(row["isl"]), int(row["osl"]), int(row["batch_size"])
             runs.add(1e3 * float(row["silicon_tpot_ms"]), device=row["system"], model=model_of(row["model_path"]), batch=batch,
                      sequence=isl + osl // 2, mode="decode", option=option(row), backend=BACKENDS[row["backend"]],
-                     prompt=isl, output=osl, quant=quant(row), kv_cache=kv_cache(row))
+                     prompt=isl, output=osl, quant=served_quant(row), kv_cache=kv_cache(row))
     return runs
 
 
@@ -109,9 +107,9 @@ BLOCKS = ("deepseek-ai/", "MiniMaxAI/", "zhipuai/", "Qwen/Qwen3.5-")  # whose ow
 
 
 def served_quant(row):
-    """gpt-oss is in MXFP4, which the file calls nvfp4: multiplied by MXFP8 on Blackwell (VLLM_USE_FLASHINFER_MOE_MXFP4_MXFP8 of InferenceX; TensorRT-LLM's
-    get_mxfp4_quant_algo), else by 16 bits; products of those checkpoints in fp8 are block-scaled, also where it says fp8."""
-    if row["model_path"].startswith("openai/") and row["gemm_quant_mode"] == "nvfp4":
+    """gpt-oss is published in MXFP4 alone, which the file calls nvfp4 or fp8: multiplied by MXFP8 on Blackwell (VLLM_USE_FLASHINFER_MOE_MXFP4_MXFP8 of
+    InferenceX; TensorRT-LLM's get_mxfp4_quant_algo), else by 16 bits; products of those checkpoints in fp8 are block-scaled, also where it says fp8."""
+    if row["model_path"].startswith("openai/"):
         return "mxfp4_mxfp8" if is_blackwell(row) else "w4a16_mxfp4"
     blocks = row["model_path"].startswith(BLOCKS) and row["gemm_quant_mode"] in ("", "fp8", "fp8_block")
     return "fp8_block" if blocks else quant(row)
