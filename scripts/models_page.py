@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Writes docs/guide/models.md and models.csv beside it: which models are known, and how exactly.
+"""Writes docs/guide/models.md, models.csv and hub-ids.csv beside it: which models are known, and how exactly.
 
     models_page.py ROOFTILE REFERENCE.csv ARCHITECTURES.csv docs/guide/models.md
 
 Types of config.json files and models by name are rows of the program (`rooftile graph --types`, `--list`); how many
 configs of a type are equal to transformers' models is counted in the table that scripts/architectures_table.py writes.
+hub-ids.csv holds ids of the Hub that are downloaded much, in its first column; whether each is known by name is written
+into the second, but for those that it says are "not read".
 """
 import csv
 import json
@@ -79,7 +81,18 @@ def names_of(models):
     return kinds
 
 
-def page(types, models, found, wrong):
+def judged_ids(program, path):
+    """Rows of (id, how it is known)."""
+    with open(path, newline="") as file:
+        rows = list(csv.reader(file))[1:]
+    for row in rows:
+        if not row[1].startswith("not read"):
+            named = subprocess.run([program, "graph", "--model", row[0], "--dtype", "bf16"], capture_output=True).returncode == 0
+            row[1] = "by name" if named else "by its config.json"
+    return rows
+
+
+def page(types, models, found, wrong, ids):
     lines = [
         "# Which models are known", "",
         "Made by `scripts/models_page.py` from the rows of the program. `--model` takes a name of the list below, or the",
@@ -97,7 +110,9 @@ def page(types, models, found, wrong):
               "aside) the config is that of a folder here, of the Hub's cache on this machine (`HF_HUB_CACHE`, `HF_HOME`), or of the",
               "[catalogue](../../models/networks/zoo/README.md); these also answer to the name alone. Changes of its config follow",
               "a name or a path with commas: `--model gpt2,n_layer=24,n_embd=2048,n_head=16` by any name of a key that its type reads;",
-              "any other key is refused, with those that there are.", ""]
+              "any other key is refused, with those that there are.", "",
+              f"Of {len(ids)} ids that are downloaded much (from memory) {sum(row[1] == 'by name' for row in ids)} are known by name,",
+              f"{sum(row[1] == 'by its config.json' for row in ids)} by their config.json, the others not: [hub-ids.csv](hub-ids.csv).", ""]
     for kind, names in names_of(model for model in models if not is_id(model["name"])).items():
         more = f" and {len(names) - MOST} more" if len(names) > MOST + 1 else ""
         lines.append(f"- {kind}: {', '.join(names[:MOST] if more else names)}{more}")
@@ -113,7 +128,10 @@ def main(program, reference, compared, path):
              words(found.get(row["model_type"]))] for row in types]
     columns = ["model_type", "read as it", "models", "stacks", "LLM servers", "exactly"]
     rows_page.write_whole(Path(path).with_suffix(".csv"), lambda file: rows_page.write_rows(file, columns, rows))
-    rows_page.write_whole(Path(path), lambda file: file.write(page(types, models, found, wrong)))
+    list_of_ids = Path(path).with_name("hub-ids.csv")
+    ids = judged_ids(program, list_of_ids)
+    rows_page.write_whole(list_of_ids, lambda file: rows_page.write_rows(file, ["id", "known"], ids))
+    rows_page.write_whole(Path(path), lambda file: file.write(page(types, models, found, wrong, ids)))
 
 
 if __name__ == "__main__":

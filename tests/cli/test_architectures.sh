@@ -18,8 +18,9 @@ holds rows_have_the_config "gpt2,gpt2,GPT2LMHeadModel,--seq 512,124439808,124439
 holds page_names_its_rows "All $(($(wc -l <"$work/page.csv") - 1)) rows: [page.csv](page.csv)" "$work/page.md"
 
 # The guide is made from the rows of the program and these numbers.
+cp docs/guide/hub-ids.csv "$work"
 python3 scripts/models_page.py "$ROOFTILE" $configs/reference.csv docs/results/architectures.csv "$work/models.md"
-for file in models.md models.csv; do
+for file in models.md models.csv hub-ids.csv; do
     if cmp -s "$work/$file" "docs/guide/$file"; then ok "guide_is_made: $file"; else
         not_ok "guide_is_made: $file" "docs/guide/$file is not what scripts/models_page.py writes; make it again:" \
             "$(diff "docs/guide/$file" "$work/$file" | head -n 5)"
