@@ -41,9 +41,12 @@ bool rt_dtype_trains(enum rt_dtype dtype)
 static bool has_word(const char *words, const char *word)
 {
     size_t length = strlen(word);
-    for (const char *at = words; (at = strcasestr(at, word)) != NULL; at += length)
-        if ((at == words || at[-1] == ' ') && (at[length] == ' ' || at[length] == '\0'))
+    for (const char *at = words; *at != '\0'; at += strspn(at, " ")) {
+        size_t span = strcspn(at, " ");
+        if (span == length && strncasecmp(at, word, length) == 0)
             return true;
+        at += span;
+    }
     return false;
 }
 

@@ -7,8 +7,10 @@
  * shortcuts are). A convolution over three frames is one over an image of three times the channels: as many
  * FLOPs and weights; what it reads is set to each frame once.
  *
- * Videos are decoded piece by piece to save memory: some latents of time at once (Wan: one; CogVideoX: two),
- * or tiles, whose overlap is computed twice (HunyuanVideo: enable_tiling). A block is a piece.
+ * Videos are decoded piece by piece to save memory, as ML.ENERGY's runs and the pipelines' pages have it: one
+ * video after the other (enable_slicing), in tiles, whose overlap is computed twice (enable_tiling), of them
+ * some latents of time at once (Wan: one; CogVideoX: two; HunyuanVideo: five of which two are computed
+ * again). A block is a piece of their mean size: those at the ends are smaller.
  */
 #include "models/networks/diffusion/decoder.h"
 #include "models/networks/diffusion/images.h"
@@ -29,7 +31,8 @@ struct rt_decoder {
     bool rms;                                       /* norms over channels, no group norms */
     bool attention;                                 /* over the places of a frame, in the middle */
     struct {
-        int64_t side, stride, frames, frames_stride; /* of a piece, in latents; 0: all */
+        /* of a piece, in latents; 0: all, 0 of width: as high as wide */
+        int64_t height, stride, width, width_stride, frames, frames_stride;
     } piece;
 };
 
@@ -151,11 +154,26 @@ static void build_deep(const struct rt_decoder *d, struct rt_graph *graph, struc
 
 /* ---- video ---- */
 
+/* What a causal convolution over x's frames of one video copies: the two frames before them, which Wan and
+ * CogVideoX keep of the piece before, are put in front (torch.cat), or the first one twice (HunyuanVideo);
+ * Wan keeps two and pads all at their borders, too (WanCausalConv3d). */
+static struct rt_image causal(struct rt_graph *graph, struct rt_image x, bool wan)
+{
+    double each = 2 * rt_dtypes[graph->options.dtype].bytes; /* read and written */
+    int64_t frames = x.batch + 2, rows = frames * x.channels, cols = x.height * x.width;
+    if (wan)
+        rt_denoise_move(graph, "conv.keep", RT_OP_COPY, x.node, 2 * x.channels, cols, each, false);
+    x.node = rt_denoise_move(graph, "conv.before", RT_OP_CONCAT, x.node, rows, cols, each, false);
+    if (wan)
+        x.node = rt_denoise_move(graph, "conv.pad", RT_OP_COPY, x.node, rows, cols, each, false);
+    return x;
+}
+
 /* Of `depth` frames, each read once. */
 static struct rt_image conv3d(struct rt_graph *graph, const char *name, struct rt_image x, int64_t out,
-                              int64_t depth, int64_t side)
+                              int64_t depth, int64_t side, bool wan)
 {
-    struct rt_image tall = x;
+    struct rt_image tall = depth > 1 ? causal(graph, x, wan) : x;
     tall.channels *= depth;
     const struct rt_conv conv = {.out = out, .kernel_h = side, .padding_h = side / 2};
     struct rt_image y = rt_image_conv(graph, name, tall, &conv);
@@ -182,10 +200,11 @@ static struct rt_image video_residual(const struct rt_decoder *d, struct rt_grap
 {
     struct rt_image y =
         rt_image_activation(graph, "silu1", RT_OP_SILU, video_norm(d, graph, "norm1", x), false);
-    y = conv3d(graph, "conv1", y, out, 3, 3);
+    y = conv3d(graph, "conv1", y, out, 3, 3, d->rms);
     y = rt_image_activation(graph, "silu2", RT_OP_SILU, video_norm(d, graph, "norm2", y), false);
-    y = conv3d(graph, "conv2", y, out, 3, 3);
-    return rt_image_add(graph, "add", x.channels == out ? x : conv3d(graph, "shortcut", x, out, 1, 1), y);
+    y = conv3d(graph, "conv2", y, out, 3, 3, d->rms);
+    return rt_image_add(graph, "add", x.channels == out ? x : conv3d(graph, "shortcut", x, out, 1, 1, d->rms),
+                        y);
 }
 
 /* T latents make 1 + 2 (T - 1) frames, the first one alone; of pieces, which begin anywhere, 2 T. */
@@ -195,21 +214,21 @@ static struct rt_image larger(const struct rt_decoder *d, struct rt_graph *graph
     if (d->doubles_time & (1U << level)) {
         l->frames = 2 * l->frames - (d->piece.frames > 0 ? 0 : 1);
         if (d->rms) { /* Wan: a convolution over time makes twice the channels, which become frames */
-            struct rt_image twice = conv3d(graph, "upsample.time", x, 2 * x.channels, 3, 1);
+            struct rt_image twice = conv3d(graph, "upsample.time", x, 2 * x.channels, 3, 1, d->rms);
             x.node = twice.node;
         }
         x.batch = l->batch * l->frames;
     }
     x = rt_denoise_twice(graph, "upsample", x);
-    return conv3d(graph, "upsample.conv", x, d->rms ? x.channels / 2 : x.channels, d->rms ? 1 : 3, 3);
+    return conv3d(graph, "upsample.conv", x, d->rms ? x.channels / 2 : x.channels, d->rms ? 1 : 3, 3, d->rms);
 }
 
 static void build_video(const struct rt_decoder *d, struct rt_graph *graph, struct rt_latents l)
 {
     struct rt_image x = input(d, l);
     if (d->quantised)
-        x = conv3d(graph, "post_quant_conv", x, d->latents, 1, 1);
-    x = conv3d(graph, "conv_in", x, d->channels[0], 3, 3);
+        x = conv3d(graph, "post_quant_conv", x, d->latents, 1, 1, d->rms);
+    x = conv3d(graph, "conv_in", x, d->channels[0], 3, 3, d->rms);
     x = video_residual(d, graph, x, d->channels[0]);
     if (d->attention)
         x = attend(graph, x, d->rms);
@@ -221,17 +240,22 @@ static void build_video(const struct rt_decoder *d, struct rt_graph *graph, stru
             x = larger(d, graph, x, level, &l);
     }
     x = rt_image_activation(graph, "conv_act", RT_OP_SILU, video_norm(d, graph, "norm_out", x), false);
-    conv3d(graph, "conv_out", x, d->pixels, 3, 3);
+    conv3d(graph, "conv_out", x, d->pixels, 3, 3, d->rms);
 }
 
-static int64_t pieces_of(int64_t all, int64_t piece, int64_t stride)
-{
-    return piece == 0 || all <= piece ? 1 : (all + stride - 1) / stride;
-}
+/* How many pieces there are of `all`, and what one has in the mean. */
+struct pieces {
+    int64_t count, mean;
+};
 
-static int64_t least(int64_t all, int64_t piece)
+static struct pieces cut(int64_t all, int64_t piece, int64_t stride)
 {
-    return piece == 0 || all < piece ? all : piece;
+    if (piece == 0 || all <= piece)
+        return (struct pieces){1, all};
+    int64_t count = (all + stride - 1) / stride, sum = 0;
+    for (int64_t i = 0; i < count; i++)
+        sum += all - i * stride < piece ? all - i * stride : piece;
+    return (struct pieces){count, (sum + count / 2) / count};
 }
 
 /* Beside the layers no dtype of products is narrow. */
@@ -240,12 +264,14 @@ void rt_decoder_build(const struct rt_decoder *decoder, struct rt_graph *graph, 
     enum rt_dtype dtype = graph->options.dtype;
     if (decoder->fp32 && rt_dtypes[dtype].bytes < 4)
         graph->options.dtype = RT_TF32; /* convolutions of fp32 run so in PyTorch */
-    int64_t side = decoder->piece.side, stride = decoder->piece.stride, frames = decoder->piece.frames;
-    int64_t pieces = pieces_of(latents.height, side, stride) * pieces_of(latents.width, side, stride) *
-                     pieces_of(latents.frames, frames, decoder->piece.frames_stride);
-    latents.height = least(latents.height, side);
-    latents.width = least(latents.width, side);
-    latents.frames = least(latents.frames, frames);
+    bool video = decoder->piece.frames > 0, square = decoder->piece.width == 0;
+    struct pieces down = cut(latents.height, decoder->piece.height, decoder->piece.stride),
+                  across = cut(latents.width, square ? decoder->piece.height : decoder->piece.width,
+                               square ? decoder->piece.stride : decoder->piece.width_stride),
+                  along = cut(latents.frames, decoder->piece.frames, decoder->piece.frames_stride);
+    int64_t pieces = down.count * across.count * along.count * (video ? latents.batch : 1);
+    latents = (struct rt_latents){
+        .batch = video ? 1 : latents.batch, .frames = along.mean, .height = down.mean, .width = across.mean};
     rt_graph_add_block(graph, rt_diffusion_parts[RT_DIFFUSION_DECODE], RT_BLOCK_LAST, pieces);
     graph->blocks[graph->block_count - 1].distinct = 1;
     decoder->build(decoder, graph, latents);
@@ -261,12 +287,13 @@ const struct rt_decoder
     rt_decoder_dc32 = {.build = build_deep, .latents = 32, .levels = 6, .channels = {1024, 1024, 512, 512, 256, 128},
                        .residuals = 3, .attends = 3, .pixels = 3},                  /* dc-ae-f32c32-sana-1.1 */
     rt_decoder_wan = {.build = build_video, .latents = 16, .levels = 4, .channels = {384, 384, 192, 96}, .residuals = 3,
-                      .quantised = true, .doubles_time = 3, .pixels = 3, .rms = true, .attention = true, .piece = {.frames = 1, .frames_stride = 1}},
+                      .quantised = true, .doubles_time = 3, .pixels = 3, .rms = true, .attention = true, .piece = {.height = 32, .stride = 24, .frames = 1, .frames_stride = 1}},
     rt_decoder_wan22 = {.build = build_video, .latents = 48, .levels = 4, .channels = {1024, 1024, 512, 256}, .residuals = 3,
-                        .quantised = true, .doubles_time = 3, .pixels = 12, .rms = true, .attention = true, .piece = {.frames = 1, .frames_stride = 1}},
+                        .quantised = true, .doubles_time = 3, .pixels = 12, .rms = true, .attention = true, .piece = {.height = 16, .stride = 12, .frames = 1, .frames_stride = 1}},
     rt_decoder_hunyuan = {.build = build_video, .latents = 16, .levels = 4, .channels = {512, 512, 256, 128}, .residuals = 3,
                           .quantised = true, .doubles_time = 6, .pixels = 3, .attention = true,
-                          .piece = {32, 24, 4, 3}},
+                          .piece = {.height = 32, .stride = 24, .frames = 5, .frames_stride = 3}},
     rt_decoder_cogvideox = {.build = build_video, .latents = 16, .levels = 4, .channels = {512, 256, 256, 128}, .residuals = 4,
-                            .doubles_time = 3, .pixels = 3, .piece = {.frames = 2, .frames_stride = 2}};
+                            .doubles_time = 3, .pixels = 3, 
+                            .piece = {.height = 30, .stride = 25, .width = 45, .width_stride = 36, .frames = 2, .frames_stride = 2}};
 /* clang-format on */
