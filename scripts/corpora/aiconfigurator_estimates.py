@@ -2,6 +2,8 @@
 """What AIConfigurator (`pip install aiconfigurator`, offline) says of the aggregated silicon runs that come with it, beside rooftile's forecasts:
 
   scripts/corpora/aiconfigurator_estimates.py silicon_sample.csv [--sample N] -o OUT.csv
+  scripts/corpora/aiconfigurator_estimates.py silicon_sample.csv --beside RUNS.json -o OUT.csv      the table, of an OUT.csv that is there and of
+                                                                       `rooftile evaluate --serving .. --json` of the same runs
 
 OUT holds id, ttft_ms, tpot_ms of `aiconfigurator cli estimate` for the cut, users and lengths of each run that scripts/corpora/aiconfigurator_serving.py judges
 (none of those apart; H100, H200, B200), or why there is none. Its databases were measured on the GPUs that it is asked about. A run's precision is the file's columns; where its
@@ -9,8 +11,10 @@ tables have none of that name, the checkpoint's own. --sample N draws N of them 
 import argparse
 import csv
 import functools
+import json
 import logging
 import random
+import statistics
 import sys
 import tempfile
 from pathlib import Path
@@ -23,13 +27,25 @@ NAMES = {"meta-llama/Llama-3.1-70B": "meta-llama/Meta-Llama-3.1-70B", "meta-llam
          "zhipuai/GLM-5": "zai-org/GLM-5", "deepseek-ai/DeepSeek-V3.1": "deepseek-ai/DeepSeek-V3", "deepseek-ai/DeepSeek-R1-0528": "deepseek-ai/DeepSeek-R1"}
 
 
+# What rooftile is told of gpt-oss in the names of the package: its products are in 16 bits but for the experts'.
+EXPERTS = {"mxfp4_mxfp8": "w4a8_mxfp4_mxfp8", "w4a16_mxfp4": "w4a16_mxfp4"}
+
+
+def formats(run, row):
+    """Element types that rooftile is told, too."""
+    cache = {"kvcache_quant_mode": "fp8"} if run["kv_cache"] == "fp8" else {}
+    if run["quant"] in EXPERTS:
+        return {"gemm_quant_mode": "bfloat16", "moe_quant_mode": EXPERTS[run["quant"]], **cache}
+    return {"gemm_quant_mode": row["gemm_quant_mode"] or None, "moe_quant_mode": row["moe_quant_mode"] or None, **cache}
+
+
 def asked(run, row, precision):
     attention, replicas = int(run["attention_dp"]), int(run["tp"]) * int(run["attention_dp"])
     ep = int(run["ep"])
     return {"model_path": NAMES.get(row["model_path"], row["model_path"]), "system_name": row["system"], "backend_name": row["backend"],
             "isl": int(run["input"]), "osl": int(run["output"]), "batch_size": max(1, int(run["concurrency"]) // attention), "tp_size": int(run["tp"]),
             "pp_size": int(run["pp"]), "attention_dp_size": attention, "moe_tp_size": replicas // ep, "moe_ep_size": ep,
-            "gemm_quant_mode": (row["gemm_quant_mode"] or None) if precision else None, "moe_quant_mode": (row["moe_quant_mode"] or None) if precision else None}
+            **(formats(run, row) if precision else {})}
 
 
 def estimate(api, run, row):
@@ -57,12 +73,40 @@ def judged(path):
             if not run["note"] and silicon[run["id"]]["mode"] == "agg" and silicon[run["id"]]["system"] in ("h100_sxm", "h200_sxm", "b200_sxm")]
 
 
+def percent(forecast, measured):
+    return 100 * abs(float(forecast) / float(measured) - 1)
+
+
+def both(errors):
+    return f"{statistics.median(errors):.1f}, {statistics.mean(errors):.1f}"
+
+
+def print_beside(estimates, report):
+    """Median and mean |error| of TPOT and TTFT where both have a figure."""
+    with open(report, encoding="utf-8") as file:
+        runs = {run["id"]: run for run in json.load(file)["runs"]}
+    with open(estimates, encoding="utf-8") as file:
+        pairs = [(runs[row["id"]], row) for row in csv.DictReader(file) if row["tpot_ms"] and row["id"] in runs]
+    groups = {"all": pairs}
+    for run, row in pairs:
+        for name in (run["gpu"], run["backend"]):
+            groups.setdefault(name, []).append((run, row))
+    print("| | runs | TPOT: rooftile | AIConfigurator | TTFT: rooftile | AIConfigurator |\n| --- | ---: | --- | --- | --- | --- |")
+    for name, pairs in groups.items():
+        cells = [both([percent(of, run[figure]) for run, row in pairs for of in [run[figure.replace("_ms", "_forecast_ms")] if ours else row[figure]]])
+                 for figure in ("tpot_ms", "ttft_ms") for ours in (True, False)]
+        print(f"| {name} | {len(pairs)} | {' | '.join(cells)} |")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("silicon")
     parser.add_argument("--sample", type=int, default=0, help="runs that are drawn (default: all)")
+    parser.add_argument("--beside", metavar="RUNS.json", help="print the table of this report and OUT.csv")
     parser.add_argument("-o", required=True, help="CSV to write")
     arguments = parser.parse_args()
+    if arguments.beside:
+        return print_beside(arguments.o, arguments.beside)
     logging.disable(logging.ERROR)
     from aiconfigurator.cli import api
     from aiconfigurator_core.sdk import perf_database
