@@ -2,7 +2,7 @@
 """What AIConfigurator (`pip install aiconfigurator`, offline) says of the aggregated silicon runs that come with it, beside rooftile's forecasts:
 
   scripts/corpora/aiconfigurator_estimates.py silicon_sample.csv [--sample N] -o OUT.csv
-  scripts/corpora/aiconfigurator_estimates.py silicon_sample.csv --beside RUNS.json -o OUT.csv      the table, of an OUT.csv that is there and of
+  scripts/corpora/aiconfigurator_estimates.py silicon_sample.csv --beside RUNS.json... -o OUT.csv   the table, of an OUT.csv that is there and of
                                                                        `rooftile evaluate --serving .. --json` of the same runs
 
 OUT holds id, ttft_ms, tpot_ms of `aiconfigurator cli estimate` for the cut, users and lengths of each run that scripts/corpora/aiconfigurator_serving.py judges
@@ -81,10 +81,9 @@ def both(errors):
     return f"{statistics.median(errors):.1f}, {statistics.mean(errors):.1f}"
 
 
-def print_beside(estimates, report):
+def print_beside(estimates, reports):
     """Median and mean |error| of TPOT and TTFT where both have a figure."""
-    with open(report, encoding="utf-8") as file:
-        runs = {run["id"]: run for run in json.load(file)["runs"]}
+    runs = {run["id"]: run for path in reports for run in json.loads(Path(path).read_text(encoding="utf-8"))["runs"]}
     with open(estimates, encoding="utf-8") as file:
         pairs = [(runs[row["id"]], row) for row in csv.DictReader(file) if row["tpot_ms"] and row["id"] in runs]
     groups = {"all": pairs}
@@ -102,7 +101,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("silicon")
     parser.add_argument("--sample", type=int, default=0, help="runs that are drawn (default: all)")
-    parser.add_argument("--beside", metavar="RUNS.json", help="print the table of this report and OUT.csv")
+    parser.add_argument("--beside", metavar="RUNS.json", nargs="+", help="print the table of these reports and OUT.csv")
     parser.add_argument("-o", required=True, help="CSV to write")
     arguments = parser.parse_args()
     if arguments.beside:
