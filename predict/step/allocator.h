@@ -24,11 +24,12 @@ struct rt_allocator {
     uint32_t block_count;
     size_t block_capacity;
     struct rt_allocator_pool {
-        uint32_t *blocks; /* free, from the smallest; of one size, by address */
+        struct rt_allocator_run **runs; /* of free blocks, from the smallest; of one size, by address */
         size_t count, capacity;
     } pools[2];          /* small, large */
     uint32_t unused;     /* first of the entries of `blocks` that hold none */
     double next_address; /* of the next segment */
+    size_t whole;        /* segments that are wholly free */
 };
 
 #define RT_NO_BLOCK UINT32_MAX
