@@ -61,6 +61,37 @@ const char *rooftile_error(void)
     return rt_error();
 }
 
+/* ---- what must be given ---- */
+
+/* Of pointers named "spec, out": is none NULL? Else the thread's sentence says which. */
+static bool given(const char *function, const char *names, const void *const *pointers, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (pointers[i] == NULL) {
+            rt_fail(RT_EUSAGE, "%s: of %s, number %zu is NULL, and must be given", function, names, i + 1);
+            return false;
+        }
+    return true;
+}
+#define GIVEN(...)                                                                                           \
+    given(__func__, #__VA_ARGS__, (const void *const[]){__VA_ARGS__},                                        \
+          RT_COUNT(((const void *const[]){__VA_ARGS__})))
+
+/* The same of a list of texts; one of none may be NULL. */
+static bool all_given(const char *function, const char *const *texts, size_t count)
+{
+    if (count > 0 && texts == NULL) {
+        rt_fail(RT_EUSAGE, "%s: a list of %zu texts is NULL, and must be given", function, count);
+        return false;
+    }
+    for (size_t i = 0; i < count; i++)
+        if (texts[i] == NULL) {
+            rt_fail(RT_EUSAGE, "%s: text %zu of a list is NULL, and must be given", function, i + 1);
+            return false;
+        }
+    return true;
+}
+
 /* ---- devices ---- */
 
 const char *rooftile_device_catalogue(size_t i)
@@ -74,6 +105,8 @@ const char *rooftile_device_catalogue(size_t i)
 
 int rooftile_device_find(const char *spec, rooftile_device **out)
 {
+    if (!GIVEN(spec, out))
+        return RT_EUSAGE;
     RT_C_LOCALE;
     struct rooftile_device found = {.changes = NULL};
     int status = rt_device_find(spec, &found.device);
@@ -95,11 +128,15 @@ void rooftile_device_free(rooftile_device *device)
 
 const char *rooftile_device_name(const rooftile_device *device)
 {
+    if (!GIVEN(device))
+        return NULL;
     return device->device.name;
 }
 
 int rooftile_device_number(const rooftile_device *device, const char *key, double *value)
 {
+    if (!GIVEN(device, key, value))
+        return RT_EUSAGE;
     RT_C_LOCALE;
     for (size_t f = 0; f < rt_device_field_count; f++)
         if (strcmp(rt_device_fields[f].key, key) == 0) {
@@ -115,6 +152,8 @@ int rooftile_device_number(const rooftile_device *device, const char *key, doubl
 
 int rooftile_predictor_open(const char *name, rooftile_predictor **out)
 {
+    if (!GIVEN(name, out))
+        return RT_EUSAGE;
     RT_C_LOCALE;
     struct rooftile_predictor *opened = rt_calloc(1, sizeof *opened);
     pthread_mutex_lock(&files);
@@ -141,6 +180,8 @@ void rooftile_predictor_free(rooftile_predictor *predictor)
 
 int rooftile_predictor_knows(const rooftile_predictor *predictor, const rooftile_device *device)
 {
+    if (!GIVEN(predictor, device))
+        return RT_EUSAGE;
     return !device->device.altered &&
            (rt_predictor_knows_device(&predictor->predictor, device->device.name) ||
             rt_predictor_knows_device(&predictor->predictor, rt_device_board(&device->device)));
@@ -151,6 +192,8 @@ int rooftile_predictor_knows(const rooftile_predictor *predictor, const rooftile
 int rooftile_kernel_us(const rooftile_predictor *predictor, const rooftile_device *device, const char *call,
                        double *time_us, double *interval_us)
 {
+    if (!GIVEN(predictor, device, call, time_us))
+        return RT_EUSAGE;
     RT_C_LOCALE;
     struct rt_call parsed;
     struct rt_query query;
@@ -186,6 +229,8 @@ const char *rooftile_model_catalogue(size_t i)
 
 int rooftile_model_find(const char *name, rooftile_model **out)
 {
+    if (!GIVEN(name, out))
+        return RT_EUSAGE;
     RT_C_LOCALE;
     struct rooftile_model found = {0};
     int status = rt_model_is_onnx(name)
@@ -201,6 +246,8 @@ int rooftile_model_find(const char *name, rooftile_model **out)
 
 int rooftile_model_onnx(const char *path, const char *const *dims, size_t count, rooftile_model **out)
 {
+    if (!GIVEN(path, out) || !all_given(__func__, dims, count))
+        return RT_EUSAGE;
     RT_C_LOCALE;
     struct rt_model_source source;
     int status = rt_model_is_onnx(path)
@@ -231,6 +278,8 @@ void rooftile_model_free(rooftile_model *model)
 
 void rooftile_step_init(struct rooftile_step *step)
 {
+    if (!GIVEN(step))
+        return;
     *step = (struct rooftile_step){0};
 }
 
@@ -344,6 +393,8 @@ int rooftile_forecast_step(const rooftile_predictor *predictor, const rooftile_d
                            const rooftile_model *model, const struct rooftile_step *step,
                            rooftile_forecast **out)
 {
+    if (!GIVEN(predictor, device, model, step, out))
+        return RT_EUSAGE;
     RT_C_LOCALE;
     struct rt_step asked = asked_by_default;
     asked.level = LEVEL;
@@ -355,6 +406,8 @@ int rooftile_forecast_fields(const rooftile_predictor *predictor, const rooftile
                              const rooftile_model *model, const char *const *fields, size_t count,
                              rooftile_forecast **out)
 {
+    if (!GIVEN(predictor, device, model, out) || !all_given(__func__, fields, count))
+        return RT_EUSAGE;
     RT_C_LOCALE;
     struct rt_step asked = asked_by_default;
     int status = RT_OK;
@@ -392,6 +445,8 @@ static struct rt_forecast with(const struct rooftile_forecast *forecast, unsigne
 
 void rooftile_forecast_totals(const rooftile_forecast *forecast, struct rooftile_totals *out)
 {
+    if (!GIVEN(forecast, out))
+        return;
     const struct rt_forecast step = with(forecast, RT_WANT_MEMORY);
     struct rt_graph_totals totals;
     rt_graph_totals(&forecast->prediction.graph, &totals);
@@ -411,6 +466,8 @@ void rooftile_forecast_totals(const rooftile_forecast *forecast, struct rooftile
 
 int rooftile_forecast_op(const rooftile_forecast *forecast, size_t i, struct rooftile_op_time *out)
 {
+    if (!GIVEN(forecast, out))
+        return 0;
     struct rt_forecast_row rows[RT_OP_COUNT * RT_TIME_SOURCE_COUNT];
     if (i >= rt_forecast_rows(&forecast->prediction.forecast, rows))
         return 0;
@@ -423,6 +480,8 @@ int rooftile_forecast_op(const rooftile_forecast *forecast, size_t i, struct roo
 
 int rooftile_forecast_number(const rooftile_forecast *forecast, const char *key, double *value)
 {
+    if (!GIVEN(forecast, key, value))
+        return RT_EUSAGE;
     const struct rt_forecast_number *number = rt_forecast_number_named(key);
     bool fits = strcmp(key, "fits") == 0;
     if (number == NULL && !fits)
@@ -436,6 +495,8 @@ static char *json_text(json_t *json);
 
 int rooftile_forecast_json(const rooftile_forecast *forecast, char **json)
 {
+    if (!GIVEN(forecast, json))
+        return RT_EUSAGE;
     RT_C_LOCALE;
     struct rt_prediction whole = forecast->prediction;
     whole.forecast = with(forecast, RT_WANT_MEMORY | RT_WANT_ENERGY);
@@ -525,6 +586,8 @@ static char *json_text(json_t *json)
 
 int rooftile_report_json(size_t count, const char *const *words, char **json)
 {
+    if (!GIVEN(json) || !all_given(__func__, words, count))
+        return RT_EUSAGE;
     RT_C_LOCALE;
     const struct rt_command *command = NULL;
     json_t *made = NULL;

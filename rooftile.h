@@ -9,7 +9,8 @@
  *
  * Functions that can fail return 0 or a negative number, and rooftile_error() is then one sentence that names
  * the place and the remedy; what they were to fill is left as it was. Objects are opaque: every _open, _find
- * and rooftile_forecast has its _free, which accepts NULL. Objects are not changed once made, so threads may
+ * and rooftile_forecast has its _free, which accepts NULL. Any other NULL that is not said to be allowed is such a
+ * failure, not a crash; functions that return no number of that kind then return NULL or 0 or leave all as it was. Objects are not changed once made, so threads may
  * share them; the sentence of the last failure is each thread's own. Functions that read predictors and
  * datasets, and reports, take turns: HDF5 is not made for threads.
  *
