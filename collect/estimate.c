@@ -3,6 +3,7 @@
 #include "base/status.h"
 
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +30,48 @@ double rt_estimate_kernel(const struct rt_task *task, const struct rt_device *de
     double batch = fmax(2.5 * run, 1e-6 * stopping->batch_us);
     double enough = fmax((stopping->least + 2) * batch, fmin(10 * batch, stopping->max_time_s));
     return (job->cache == RT_CACHE_BOTH ? 2 : 1) * enough + 2e-3;
+}
+
+/* ---- what comes first ---- */
+
+size_t rt_estimate_range(const struct rt_task *task)
+{
+    double work = fmax(fmax(rt_call_flops(&task->call), rt_call_bytes(&task->call)), 1);
+    double decade = fmin(floor(log10(work)), RT_ESTIMATE_DECADES - 1);
+    return (size_t)rt_call_family(&task->call) * RT_ESTIMATE_DECADES + (size_t)decade;
+}
+
+struct turn {
+    size_t task, round;
+    double seconds;
+};
+
+static int by_turn(const void *a, const void *b)
+{
+    const struct turn *x = a, *y = b;
+    if (x->round != y->round)
+        return x->round < y->round ? -1 : 1;
+    if (x->seconds != y->seconds)
+        return x->seconds < y->seconds ? -1 : 1;
+    return x->task < y->task ? -1 : 1;
+}
+
+size_t *rt_estimate_order(const struct rt_job *job, const struct rt_device *device)
+{
+    size_t count = job->plan->count, seen[RT_ESTIMATE_RANGES] = {0};
+    struct turn *turns = rt_malloc((count + 1) * sizeof *turns);
+    size_t *order = rt_malloc((count + 1) * sizeof *order);
+    for (size_t i = 0; i < count; i++) {
+        double seconds = rt_estimate_kernel(&job->plan->tasks[i], device, job);
+        bool dear = !(seconds <= job->budget_s / 20); /* NaN: unknown */
+        size_t *in_range = &seen[rt_estimate_range(&job->plan->tasks[i])];
+        turns[i] = (struct turn){i, dear ? SIZE_MAX : (*in_range)++, isnan(seconds) ? INFINITY : seconds};
+    }
+    qsort(turns, count, sizeof *turns, by_turn);
+    for (size_t i = 0; i < count; i++)
+        order[i] = turns[i].task;
+    free(turns);
+    return order;
 }
 
 /* ---- devices ---- */

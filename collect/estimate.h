@@ -27,6 +27,13 @@ int rt_estimate(const struct rt_job *job, struct rt_estimate *out);
 /* Seconds to measure one kernel, roughly. */
 double rt_estimate_kernel(const struct rt_task *task, const struct rt_device *device,
                           const struct rt_job *job);
+/* A range of shapes that a predictor should see some of: a family and a decade of its FLOPs or bytes. */
+enum { RT_ESTIMATE_DECADES = 20, RT_ESTIMATE_RANGES = RT_FAMILY_COUNT * RT_ESTIMATE_DECADES };
+size_t rt_estimate_range(const struct rt_task *task);
+/* Which task of the plan to measure first in a finite budget: one of each range, then a second of each, and
+ * so on; in a round the cheap ones first, and what takes more than a twentieth of the budget at the end. Free
+ * with free(). */
+size_t *rt_estimate_order(const struct rt_job *job, const struct rt_device *device);
 void rt_estimate_release(struct rt_estimate *estimate);
 
 #endif

@@ -20,7 +20,7 @@ struct lane {
     size_t number;
     enum state state;
     struct rt_worker worker;
-    size_t at;           /* places before it are done: task * devices + device */
+    size_t at;           /* places before it are done: place in the order * devices + device */
     size_t task, device; /* of a busy worker */
     double heard;        /* rt_clock() of its last message */
     double limit_s;      /* without a message */
@@ -38,6 +38,7 @@ struct run {
     size_t lanes;
     struct rt_progress progress;
     size_t before;      /* kernels that were done before this run */
+    size_t *order;      /* (tasks): which first; NULL: as the plan has them */
     double started;     /* rt_clock() */
     double interrupted; /* rt_clock(), 0: not */
     uint8_t op;         /* of the last result */
@@ -48,13 +49,14 @@ struct run {
 /* ---- tasks, budget, pauses ---- */
 
 /* The next place of the lane that is not done; false where there is none. */
-static bool next_place(const struct rt_collection *c, struct lane *lane)
+static bool next_place(const struct run *run, struct lane *lane)
 {
+    const struct rt_collection *c = run->c;
     for (; lane->at < c->job->plan->count * c->devices; lane->at++) {
-        lane->task = lane->at / c->devices;
+        lane->task = run->order != NULL ? run->order[lane->at / c->devices] : lane->at / c->devices;
         lane->device = lane->at % c->devices;
-        if (c->device[lane->device].lane == lane->number && !c->done[lane->at] &&
-            rt_job_has(c->job, lane->task))
+        if (c->device[lane->device].lane == lane->number &&
+            !c->done[lane->task * c->devices + lane->device] && rt_job_has(c->job, lane->task))
             return true;
     }
     return false;
@@ -161,7 +163,7 @@ static int send_task(const struct run *run, const struct lane *lane)
 static void hand_out(struct run *run, struct lane *lane)
 {
     const struct rt_collection *c = run->c;
-    if (run->interrupted > 0 || spent(run, lane) >= c->job->budget_s || !next_place(c, lane)) {
+    if (run->interrupted > 0 || spent(run, lane) >= c->job->budget_s || !next_place(run, lane)) {
         stop_lane(lane);
     } else if (lane->state == IDLE && lane->losses >= RT_LANE_LOSSES) {
         give_up(lane);
@@ -292,6 +294,27 @@ static int check_given_up(const struct run *run)
     return RT_OK;
 }
 
+/* How far a budget got: of each family's decades of work those with a kernel. */
+static void say_reach(const struct rt_collection *c)
+{
+    bool planned[RT_ESTIMATE_RANGES] = {false}, reached[RT_ESTIMATE_RANGES] = {false};
+    size_t all = 0, there = 0;
+    for (size_t task = 0; task < c->job->plan->count; task++) {
+        size_t range = rt_estimate_range(&c->job->plan->tasks[task]);
+        planned[range] |= rt_job_has(c->job, task);
+        for (size_t d = 0; d < c->devices; d++)
+            reached[range] |= c->done[task * c->devices + d];
+    }
+    for (size_t r = 0; r < RT_ESTIMATE_RANGES; r++) {
+        all += planned[r];
+        there += planned[r] && reached[r];
+    }
+    rt_note("%zu of %zu kernels, in %zu of %zu ranges (a family, a decade of its work): those of small cost "
+            "come first; "
+            "the same command with more {budget} goes on",
+            c->done_count, c->planned, there, all);
+}
+
 int rt_scheduler_run(struct rt_collection *c)
 {
     struct run run = {.c = c, .before = c->done_count, .started = rt_clock(), .status = RT_OK};
@@ -301,9 +324,13 @@ int rt_scheduler_run(struct rt_collection *c)
     run.waiting = rt_calloc(run.lanes, sizeof *run.waiting);
     for (size_t l = 0; l < run.lanes; l++)
         run.lane[l] = (struct lane){.number = l, .worker = RT_NO_WORKER};
+    if (isfinite(c->job->budget_s))
+        run.order = rt_estimate_order(c->job, &c->journal.header.devices[0]);
     rt_progress_start(&run.progress, "collect", 1, c->job->quiet);
     work(&run);
     rt_progress_end(&run.progress);
+    if (run.order != NULL && c->done_count < c->planned && !c->job->quiet)
+        say_reach(c);
     for (size_t l = 0; l < run.lanes; l++)
         rt_worker_kill(&run.lane[l].worker);
     int status = run.status != RT_OK ? rt_fail(run.status, "%s", run.why) : RT_OK;
@@ -313,5 +340,6 @@ int rt_scheduler_run(struct rt_collection *c)
         status = check_given_up(&run);
     free(run.lane);
     free(run.waiting);
+    free(run.order);
     return status;
 }

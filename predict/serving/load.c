@@ -122,6 +122,7 @@ enum column { ARRIVAL, INPUT, OUTPUT, GROUP, PREFIX, COLUMNS };
 static const char *const columns[COLUMNS] = {"arrival_s", "input_tokens", "output_tokens", "prefix_group",
                                              "prefix_tokens"};
 static const double MOST_SECONDS = 1e9; /* 30 years */
+static const double RARE_SECONDS = 900;
 
 struct reading {
     struct rt_csv *csv;
@@ -227,6 +228,17 @@ static int read_row(struct reading *r, const struct rt_csv_field *fields, struct
     return status;
 }
 
+/* Nobody sizes a server for a request every quarter of an hour: such a trace is in other units. */
+static void warn_of_unit(const char *path, const struct rt_serve_trace *trace)
+{
+    double last = trace->arrival_us[trace->count - 1] - trace->arrival_us[0];
+    double seconds = trace->count > 1 ? last / 1e6 / (double)(trace->count - 1) : 0;
+    if (seconds > RARE_SECONDS)
+        rt_warn("%s: requests come %.4g s apart in the mean; is arrival_s in %s? divide it by %s", path,
+                seconds, seconds > 1e3 * RARE_SECONDS ? "us" : "ms or us",
+                seconds > 1e3 * RARE_SECONDS ? "10^6" : "1000 or 10^6");
+}
+
 int rt_serve_trace_read(const char *path, struct rt_serve_trace *out)
 {
     struct reading r = {0};
@@ -241,7 +253,9 @@ int rt_serve_trace_read(const char *path, struct rt_serve_trace *out)
     if (status == RT_OK && out->count == 0)
         status = rt_fail(RT_EFORMAT, "%s: holds no requests, only the names of its columns", path);
     rt_csv_close(r.csv);
-    if (status != RT_OK)
+    if (status == RT_OK)
+        warn_of_unit(path, out);
+    else
         rt_serve_trace_release(out);
     return status;
 }

@@ -371,7 +371,10 @@ def forecast(model: Text, gpu: Gpu, *, batch: Optional[int] = None, seq: Optiona
     said = {name.strip("_"): value for name, value in asked.items() if value is not None and value is not False}
     if _is_of_step(spec_of(model), said):
         return _of_step(spec_of(model), gpu, predictor, said)
-    return from_json(ask(spec_of(model), gpu, predictor, asked)[0])
+    rows = ask(spec_of(model), gpu, predictor, asked)
+    if len(rows) != 1:
+        raise TypeError(f"these are {len(rows)} forecasts: rooftile.sweep makes several at once")
+    return from_json(rows[0])
 
 
 def sweep(model: Text, gpu: Union[Gpu, Iterable[Gpu]], *, batch: Union[None, int, Iterable[int]] = None,

@@ -21,6 +21,9 @@ holds import_prints_refusals 'h100 sxm/moe.csv:3: moe_dtype is "int3"' "$work/st
 printf 'op_name,device,latency,gemm_dtype,m,n,k\n' >refused.csv
 for i in $(seq 30); do echo "gemm,NVIDIA H200,1,fp7,$i,1,1"; done >>refused.csv
 echo "gemm,NVIDIA H200,1,fp8_static,1,1,1" >>refused.csv
+ln -s "$mini/neusight_mini" linked
+succeeds import_linked "$ROOFTILE" dataset import -f neusight linked -o linked.h5 --json --quiet
+json_is import_linked_total "d['total']['read'], d['total']['kept']" "(28, 15)"
 succeeds import_refused "$ROOFTILE" dataset import -f aiconfigurator refused.csv -o r.h5
 holds import_groups_refusals 'such as bf16, fp8 or w4a16_mxfp4 (datasets/dtype.c lists them) (and 29 more alike)' "$work/stdout"
 succeeds import_refused_json "$ROOFTILE" dataset import -f aiconfigurator refused.csv -o r2.h5 --json

@@ -150,6 +150,12 @@ bad "a column too many" "requests.csv:2" $columns 0,1,1,1
 bad "other columns" 'no column "time"' time,input_tokens,output_tokens 0,1,1
 bad "a column too few" "needs the column output_tokens" arrival_s,input_tokens 0,1
 bad "no requests" "holds no requests" $columns
+printf '%s\n' $columns 0,10,2 1500000,10,2 2900000,10,2 >requests.csv
+succeeds "a list in us" serve --trace requests.csv
+holds "is noticed" "requests come 1.45e+06 s apart in the mean; is arrival_s in us?" stderr
+printf '%s\n' $columns 0,10,2 1,10,2 90,10,2 >requests.csv
+succeeds "a list in seconds" serve --trace requests.csv
+lacks "is not" "is arrival_s in" stderr
 : >requests.csv
 refuses "an empty file" 1 "empty" serve --trace requests.csv
 head -c 4096 "$ROOFTILE" >requests.csv

@@ -7,9 +7,9 @@
  *     LD_PRELOAD=fail_nth.so FAIL_FROM=1 FAIL_TO=900 FAIL_LOG=FILE [FAIL_MADE=OUT FAIL_WHOLE=REFERENCE] rooftile ...
  *
  * FILE gets a line for each run that ended as none may: by a signal; not within a minute; with status 0 and
- * another standard output than the first such run had, or another OUT than REFERENCE; with another status and
- * no sentence. The line ends with where the allocation was asked for: offsets in the program, the innermost
- * first (addr2line -f).
+ * another standard output than the first such run had, of commands without OUT (reports of others say how
+ * long they took); with another OUT than REFERENCE; with another status and no sentence. The line ends with
+ * where the allocation was asked for: offsets in the program, the innermost first (addr2line -f).
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -69,7 +69,7 @@ static const char *judge(int status, int out, int err, int first)
         return "exit status above 2";
     if (WEXITSTATUS(status) != 0)
         return fstat(err, &said) == 0 && said.st_size > 0 ? NULL : "fails without a sentence";
-    if (first >= 0 && !same_start(out, first))
+    if (first >= 0 && made_path == NULL && !same_start(out, first))
         return "status 0, another output";
     return made_path != NULL && reference != NULL && differs(made_path, reference) ? "status 0, another file"
                                                                                    : NULL;

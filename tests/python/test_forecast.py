@@ -73,6 +73,11 @@ class Figures(harness.Case):
         self.assertIn("fp8", sweep.refused[0][1])
         self.assertIn(sweep.refused[0][1].split('"')[0], texts_of(sweep._repr_html_()))
 
+    def test_several_in_words_are_refused(self):
+        for options in ({"batch": "1,2"}, {"batch": "1,2", "top": 5}, {"seq": "64,128", "explain": True}):
+            with self.assertRaises((TypeError, rooftile.RooftileError)):
+                rooftile.forecast("gpt2", "H100", **options)
+
     def test_one_forecast_is_a_sweep_too(self):
         self.assertEqual(rooftile.sweep("resnet50", "L4")[0], rooftile.forecast("resnet50", "L4"))
 
