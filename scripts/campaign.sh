@@ -46,7 +46,7 @@ plain=${BUILD:-$state/build} fuzz=${BUILD_FUZZ:-$state/build-fuzz} tsan=${BUILD_
 [ -n "${BUILD:-}" ] || build "$plain" rooftile -DCMAKE_BUILD_TYPE=Release
 [ -n "${BUILD_FUZZ:-}" ] || build "$fuzz" "fuzz_libfuzzer fuzz_replay" -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_C_COMPILER=clang -DROOFTILE_SANITIZE=ON
 [ -n "${BUILD_THREADS:-}" ] || build "$tsan" rooftile -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_C_COMPILER=clang \
-    -DCMAKE_C_FLAGS=-fsanitize=thread -DCMAKE_EXE_LINKER_FLAGS=-fsanitize=thread
+    "-DCMAKE_C_FLAGS=-fsanitize=thread -Dtarget_clones=annotate" -DCMAKE_EXE_LINKER_FLAGS=-fsanitize=thread # resolvers run before it
 cc -O2 -shared -fPIC "$tree/tests/fuzz/fail_nth.c" -o "$state/fail_nth.so" || exit 1
 export ROOFTILE=$plain/rooftile LSAN_OPTIONS=suppressions=$tree/tests/lsan.supp OPENBLAS_NUM_THREADS=1 SOURCE_DATE_EPOCH=1700000000
 work=$(mktemp -d)
