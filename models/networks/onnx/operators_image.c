@@ -503,10 +503,14 @@ static bool lower_conv_transpose(struct rt_onnx_lowering *l)
 {
     const struct rt_onnx_shape *weight = rt_onnx_lower_shape(l, 1), *out = rt_onnx_lower_out_shape(l);
     struct sliding w;
-    if (!take_windows(l, weight->dim + 2, 3, &w) || !dilated_alike(&w))
+    if (!take_windows(l, weight->dim + 2, 3, &w))
         return false;
     struct rt_image x = slices_of(rt_onnx_lower_shape(l, 0), rt_onnx_lower_node(l, 0));
     struct rt_image y = slices_of(out, RT_NO_INPUT), to = stacked(y, x, &w);
+    if (!dilated_alike(&w)) /* rows so many fewer as they are dilated more than columns: as many windows */
+        to.height -= (w.dilation[0] - one_dilation(&w)) * (w.kernel[0] - 1);
+    if (to.height < 1)
+        return false;
     int64_t dim[] = {to.batch,
                      to.channels,
                      x.channels,

@@ -57,6 +57,15 @@ static bool has_row_of_weights(const struct rt_onnx_lowering *l, uint32_t *lette
     return x->rank > 0 && rt_onnx_count(&values[LETTER(letter, 'w')].shape) == x->dim[x->rank - 1];
 }
 
+/* x * sigmoid(x) of a program is two kernels of PyTorch, silu(x) one. torch.export's exporter names a node by the call
+ * that it ends ("node_mul", "node_silu"); of files by others it is not known, and silu is what layers use. */
+static bool is_one_call(const struct rt_onnx_lowering *l, uint32_t *letter)
+{
+    const char product[] = "node_mul";
+    bool fuses = rt_runtimes[l->graph->options.runtime].fusion;
+    return fuses || strncmp(l->made[LETTER(letter, 'o')].maker->name, product, strlen(product)) != 0;
+}
+
 /* Rows of images or volumes, whose channels come second. */
 static bool is_group_norm(const struct rt_onnx_lowering *l, uint32_t *letter)
 {
@@ -420,7 +429,7 @@ static const struct rt_onnx_pattern patterns[] = {
     ONE("gelu", RT_OP_GELU, "Mul(x,Mul(<bent>,0.5))"),
     ONE("gelu by tanh", RT_OP_GELU, "Mul(Mul(x,<curve>),0.5)"),
     {"gelu by tanh, op by op", "Mul(Mul(x,0.5),<curve of a power>)", RT_OP_GELU, lower_gelu_new, NULL, NULL},
-    ONE("swish", RT_OP_SILU, "Mul(x,Sigmoid(x))"),
+    {"swish", "o=Mul(x,Sigmoid(x))", RT_OP_SILU, lower_one, is_one_call, NULL},
     ONE("mish", RT_OP_SILU, "Mul(x,Tanh(Softplus(x)))"),
     ONE("hard swish", RT_OP_HARDSWISH, "Mul(x,HardSigmoid(x))"),
     NORM("layer norm", RT_OP_LAYERNORM, lower_one, "Add(Mul(<normed>,w=@),@)"),

@@ -450,13 +450,16 @@ onnx.save(others, HERE / "others.onnx")
 # A volume to a smaller one and back, and a row back.
 volumes = parser.parse_model("""
 <ir_version: 8, opset_import: ["" : 20]>
-volumes (float[2, 4, 5, 8, 8] x, float[2, 6, 10] row) => (float[n] y0, float[n] y1, float[n] y2) {
+volumes (float[2, 4, 5, 8, 8] x, float[2, 6, 10] row, float[2, 6, 10, 12] image) => (
+        float[n] y0, float[n] y1, float[n] y2, float[n] y3) {
     y0 = Conv <kernel_shape = [3, 3, 3]> (x, w)
     y1 = ConvTranspose <kernel_shape = [3, 3, 3]> (y0, w)
     y2 = ConvTranspose <kernel_shape = [3], strides = [2], dilations = [2], pads = [1, 1], group = 2> (row, taps)
+    y3 = ConvTranspose <kernel_shape = [3, 5], strides = [2, 3], dilations = [2, 1]> (image, odd)
 }
 """)
-away_weights(volumes, w=(TensorProto.FLOAT, [6, 4, 3, 3, 3]), taps=(TensorProto.FLOAT, [6, 2, 3]))
+away_weights(volumes, w=(TensorProto.FLOAT, [6, 4, 3, 3, 3]), taps=(TensorProto.FLOAT, [6, 2, 3]),
+             odd=(TensorProto.FLOAT, [6, 4, 3, 5]))
 onnx.save(volumes, HERE / "volumes.onnx")
 
 # What PyTorch runs by kernels of its own: a pool of three dims, a scan, a flip, group norm, batch norm of the batch.

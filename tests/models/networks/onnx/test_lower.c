@@ -173,6 +173,7 @@ static void test_volumes(void)
     check_kernels(&graph, "Conv 0", "linear 1 216 6 108");
     check_kernels(&graph, "ConvTranspose 1", "conv2d 6 12 6 8 8 3 3 1 0 1 1 1 0");
     check_kernels(&graph, "ConvTranspose 2", "conv2d 2 4 6 1 21 1 3 1 0 2 2 2 1");
+    check_kernels(&graph, "ConvTranspose 3", "conv2d 2 4 6 21 38 3 5 2 0 1 1 3 0");
     double images = 2 * 4 * 5 * 8 * 8 + 2 * 6 * 3 * 6 * 6, weights = 6 * 4 * 27;
     for (size_t k = 0; k < graph.kernel_count; k++)
         if (graph.kernels[k].call.dim[0] == 6) {

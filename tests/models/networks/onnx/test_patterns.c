@@ -393,7 +393,7 @@ static void test_convolution(void)
 static void test_groups(void)
 {
     becomes("input x 2x6x4; weight w 6; output y; y = GroupNormalization x w w num_groups=3",
-            "layernorm 6 8");
+            "reduce 6 8; batchnorm_inference 1 6 1 8");
     becomes("input x 2x6x4; weight w 6; output y; y = GroupNormalization x w w num_groups=4", "copy 12 4");
 }
 
