@@ -31,6 +31,13 @@ static bool accumulates(const struct rt_forecast *forecast)
            forecast->options.parallel.microbatches > 1;
 }
 
+/* Does the kernel add a gradient to those of micro batches before? Convolutions have the phase for the gradient itself,
+ * by filter. */
+static bool is_sum(const struct rt_graph_kernel *kernel)
+{
+    return kernel->call.phase == RT_ACCUMULATE && kernel->call.op == RT_OP_ADD;
+}
+
 void rt_forecast_list_launches(struct rt_forecast *forecast)
 {
     const struct rt_graph *graph = forecast->graph;
@@ -43,7 +50,7 @@ void rt_forecast_list_launches(struct rt_forecast *forecast)
         for (int phase = 0; phase < RT_PHASE_COUNT; phase++) {
             size_t count = rt_node_launches(graph, &graph->nodes[n], phase, kernels);
             for (size_t k = 0; k < count; k++)
-                if (adds || phase != RT_ACCUMULATE || kernels[k].call.op == RT_OP_OPTIMIZER)
+                if (adds || !is_sum(&kernels[k]))
                     forecast->launches[forecast->launch_count++] =
                         (struct rt_forecast_launch){.kernel = kernels[k], .node = (uint32_t)n};
         }

@@ -35,7 +35,7 @@ def runtime(folder):
     """PyTorch 1.5, whose elementwise kernels load vectors, came out on 21 April 2020; what names no date is of the older script."""
     path = folder / "system_info.txt"
     date = re.search(r"benchmark start : (\d{4}/\d\d)", path.read_text(encoding="utf-8")) if path.exists() else None
-    return "eager" if date and date[1] >= "2020/05" else "eager-1.4"
+    return "eager-1.13" if date and date[1] >= "2020/05" else "eager-1.4"
 
 
 def add_file(runs, path):

@@ -457,8 +457,8 @@ void rt_tiled_call_times(const struct rt_tiled_call *launch, struct rt_times *ou
     double bytes =
         fmax(rt_l2_least_cost(launch->device) * rt_query_bytes(launch->query), launch->query->cold_bytes);
     double peak = rt_device_peak_flops(launch->device, rt_call_family(call), call->dtype);
-    if (is_only_product(launch)) /* no faster than the board sustains products */
-        peak = fmin(peak, rates.sustained_flops);
+    if (is_only_product(launch)) /* boards for games exceed their sheets (board.c) */
+        peak = fmax(peak, rates.peak_flops);
     out->least_us = fmax(1e6 * least_flops(launch) / peak, 1e6 * bytes / rates.bandwidth);
     out->host_us = launch->query->queued ? 0 : launch->kernels.host_us;
 }

@@ -413,7 +413,37 @@ static void test_heaviest_nodes_in_order(void)
     rt_forecast_release(&f);
 }
 
-RT_TESTS(RT_TEST(test_only_time_makes_a_step), RT_TEST(test_inference_is_the_sum_of_its_kernels),
+/* PyTorch 2 takes gradients of one micro batch as they are; what makes them by filter runs all the same. */
+static void test_gradients_by_filter(void)
+{
+    struct rt_predictor predictor;
+    struct rt_device device;
+    struct rt_model model;
+    struct rt_graph graph;
+    struct rt_forecast forecast;
+    struct rt_forecast_options asked = {.parallel = alone};
+    struct rt_graph_options o = options(RT_STEP_TRAINING);
+    size_t sums = 0, gradients = 0;
+    roofline(&predictor);
+    find_device("V100", &device);
+    o.runtime = RT_RUNTIME_EAGER;
+    o.image = 64;
+    RT_ASSERT_OK(rt_model_named("resnet18", &model));
+    RT_ASSERT_OK(rt_graph_build(&model, &o, &graph));
+    RT_ASSERT_OK(rt_forecast_graph(&graph, &predictor, &device, &asked, &forecast));
+    for (size_t i = 0; i < forecast.launch_count; i++) {
+        const struct rt_call *call = &forecast.launches[i].kernel.call;
+        gradients += call->op == RT_OP_CONV2D && call->phase == RT_ACCUMULATE;
+        sums += call->op == RT_OP_ADD && call->phase == RT_ACCUMULATE;
+    }
+    CU_ASSERT_EQUAL(gradients, 20);
+    CU_ASSERT_EQUAL(sums, 0);
+    rt_forecast_release(&forecast);
+    rt_graph_release(&graph);
+    rt_predictor_release(&predictor);
+}
+
+RT_TESTS(RT_TEST(test_gradients_by_filter), RT_TEST(test_only_time_makes_a_step), RT_TEST(test_inference_is_the_sum_of_its_kernels),
          RT_TEST(test_moves_at_the_pace_of_elementwise_ops),
          RT_TEST(test_masks_are_read_again_where_the_l2_is_small), RT_TEST(test_sweep_is_each_alone),
          RT_TEST(test_training_counts_every_phase), RT_TEST(test_trained_families_and_the_rest),
