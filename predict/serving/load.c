@@ -4,8 +4,11 @@
 #include "base/status.h"
 #include "base/strings.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <jansson.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -88,6 +91,10 @@ static void next_of_trace(const struct rt_serve_trace *trace, size_t i, struct r
         .group = trace->group != NULL ? trace->group[i] : -1,
         .prefix = trace->prefix != NULL ? trace->prefix[i] : 0,
     };
+    if (trace->hash == NULL)
+        return;
+    request->hash = trace->hash + trace->hash_from[i];
+    request->hashes = (int32_t)(trace->hash_from[i + 1] - trace->hash_from[i]);
 }
 
 /* The times between arrivals of a Poisson process are exponential. */
@@ -239,13 +246,131 @@ static void warn_of_unit(const char *path, const struct rt_serve_trace *trace)
                 seconds > 1e3 * RARE_SECONDS ? "10^6" : "1000 or 10^6");
 }
 
+/* ---- lists with hashes ---- */
+
+struct hashed {
+    struct rt_serve_trace *trace;
+    const char *path;
+    size_t capacity, hash_capacity;
+    double zero_ms; /* of the first request */
+};
+
+static int fail_line(const struct hashed *h, const char *what)
+{
+    return rt_fail(RT_EFORMAT,
+                   "%s:%zu: %s; a line is {\"timestamp\": MS, \"input_length\": N, \"output_length\": N, "
+                   "\"hash_ids\": [N, ...]}, in the order of time",
+                   h->path, h->trace->count + 1, what);
+}
+
+/* A member that is a whole number from 1 on; 0: it is none. */
+static int32_t tokens_of(const json_t *line, const char *name)
+{
+    json_int_t value = json_integer_value(json_object_get(line, name));
+    return value >= 1 && value <= RT_MOST_SERVED_TOKENS ? (int32_t)value : 0;
+}
+
+static void make_room(struct hashed *h, size_t hashes)
+{
+    struct rt_serve_trace *trace = h->trace;
+    size_t used = trace->count > 0 ? trace->hash_from[trace->count] : 0;
+    if (trace->count == h->capacity) {
+        h->capacity = 2 * h->capacity + 1024;
+        trace->arrival_us = rt_realloc(trace->arrival_us, h->capacity, sizeof *trace->arrival_us);
+        trace->input = rt_realloc(trace->input, h->capacity, sizeof *trace->input);
+        trace->output = rt_realloc(trace->output, h->capacity, sizeof *trace->output);
+        trace->hash_from = rt_realloc(trace->hash_from, h->capacity + 1, sizeof *trace->hash_from);
+    }
+    if (used + hashes + 1 > h->hash_capacity) {
+        h->hash_capacity = 2 * (used + hashes + 1);
+        trace->hash = rt_realloc(trace->hash, h->hash_capacity, sizeof *trace->hash);
+    }
+    trace->hash_from[0] = 0;
+}
+
+static int add_hashes(struct hashed *h, const json_t *ids)
+{
+    struct rt_serve_trace *trace = h->trace;
+    size_t from = trace->hash_from[trace->count], count = json_array_size(ids);
+    for (size_t i = 0; i < count; i++) {
+        json_int_t id = json_integer_value(json_array_get(ids, i));
+        if (!json_is_integer(json_array_get(ids, i)) || id < 0 || id > INT32_MAX)
+            return fail_line(h, "hash_ids are whole numbers of 0 to 2147483647");
+        trace->hash[from + i] = (int32_t)id;
+    }
+    trace->hash_from[trace->count + 1] = from + count;
+    return RT_OK;
+}
+
+static int read_line(struct hashed *h, const json_t *line)
+{
+    struct rt_serve_trace *trace = h->trace;
+    const json_t *time = json_object_get(line, "timestamp"), *ids = json_object_get(line, "hash_ids");
+    int32_t input = tokens_of(line, "input_length"), output = tokens_of(line, "output_length");
+    size_t i = trace->count;
+    double ms = json_number_value(time);
+    if (!json_is_number(time) || !(fabs(ms) <= 1e3 * MOST_SECONDS) || input == 0 || output == 0)
+        return fail_line(h, "timestamp is no time, or a length is not of 1 to 268435456 tokens");
+    if (!json_is_array(ids) || json_array_size(ids) > (size_t)input)
+        return fail_line(h, "hash_ids is no list of as many as its prompt can have");
+    make_room(h, json_array_size(ids));
+    h->zero_ms = i == 0 ? ms : h->zero_ms;
+    trace->arrival_us[i] = 1e3 * (ms - h->zero_ms);
+    trace->input[i] = input;
+    trace->output[i] = output;
+    if (i > 0 && trace->arrival_us[i] < trace->arrival_us[i - 1])
+        return fail_line(h, "timestamp goes back");
+    int status = add_hashes(h, ids);
+    trace->count += status == RT_OK;
+    return status;
+}
+
+/* The next value of a file; NULL: its end, or `status` says why not. */
+static json_t *next_line(const struct hashed *h, FILE *file, int *status)
+{
+    json_error_t error;
+    int next;
+    while ((next = fgetc(file)) == ' ' || (next >= '\t' && next <= '\r'))
+        continue;
+    if (next == EOF)
+        return NULL;
+    ungetc(next, file);
+    json_t *line = json_loadf(file, JSON_DISABLE_EOF_CHECK | JSON_REJECT_DUPLICATES, &error);
+    *status = line == NULL ? fail_line(h, error.text) : RT_OK;
+    return line;
+}
+
+static int read_hashed(const char *path, struct rt_serve_trace *out)
+{
+    struct hashed h = {.trace = out, .path = path};
+    FILE *file = fopen(path, "r");
+    int status = RT_OK;
+    json_t *line;
+    if (file == NULL)
+        return rt_fail(RT_EIO, "cannot open %s: %s", path, strerror(errno));
+    while (status == RT_OK && (line = next_line(&h, file, &status)) != NULL) {
+        status = read_line(&h, line);
+        json_decref(line);
+    }
+    fclose(file);
+    return status == RT_OK && out->count == 0 ? rt_fail(RT_EFORMAT, "%s: holds no requests", path) : status;
+}
+
+static bool is_hashed(const char *path)
+{
+    const char *end = strrchr(path, '.');
+    return end != NULL && (strcmp(end, ".jsonl") == 0 || strcmp(end, ".json") == 0);
+}
+
 int rt_serve_trace_read(const char *path, struct rt_serve_trace *out)
 {
     struct reading r = {0};
     const struct rt_csv_field *fields;
     *out = (struct rt_serve_trace){0};
-    int status = rt_csv_open(path, &r.csv);
+    int status = is_hashed(path) ? read_hashed(path, out) : rt_csv_open(path, &r.csv);
     if (status != RT_OK)
+        rt_serve_trace_release(out);
+    if (status != RT_OK || out->hash != NULL)
         return status;
     status = find_columns(&r);
     for (int next; status == RT_OK && (next = rt_csv_next(r.csv, &fields)) != RT_CSV_END;)
@@ -267,5 +392,7 @@ void rt_serve_trace_release(struct rt_serve_trace *trace)
     free(trace->output);
     free(trace->group);
     free(trace->prefix);
+    free(trace->hash);
+    free(trace->hash_from);
     *trace = (struct rt_serve_trace){0};
 }

@@ -18,11 +18,17 @@
 
 enum { RT_MOST_SERVED_TOKENS = 1 << 28 }; /* of a prompt or an output */
 
+/* Tokens that Mooncake's traces hash at a time. */
+enum { RT_SERVE_HASHED = 512 };
+
 struct rt_serve_request {
     double arrival_us; /* closed loop: 0, users have times of their own */
     int32_t input, output;
     int32_t group;  /* requests of one group have a prefix in common; -1: none */
     int32_t prefix; /* its tokens, at most input */
+    const int32_t
+        *hash; /* (hashes) in place of a group: of each RT_SERVE_HASHED tokens of the prompt; NULL: none */
+    int32_t hashes;
 };
 
 /*
@@ -35,10 +41,17 @@ struct rt_serve_request {
  *   prefix_tokens   may be missing: tokens of that beginning (default: all of the prompt)
  *
  * In memory `group` and `prefix` are NULL where none has any.
+ *
+ * Or as Mooncake publishes traces (Qin et al., FAST 2025), NAME.jsonl, an object a line: timestamp in ms,
+ * input_length, output_length, and hash_ids, a number for each 512 tokens of the prompt and all before them,
+ * the last block as far as the prompt goes: prompts that begin alike have the same numbers up to where they
+ * differ.
  */
 struct rt_serve_trace {
     double *arrival_us; /* (count) */
     int32_t *input, *output, *group, *prefix;
+    int32_t *hash;     /* of all requests, one after the other; NULL: none */
+    size_t *hash_from; /* (count + 1) where those of a request begin */
     size_t count;
 };
 

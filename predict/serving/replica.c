@@ -1,6 +1,7 @@
 /* One server. See replica.h. */
 #include "predict/serving/replica.h"
 #include "base/status.h"
+#include "predict/serving/load.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -80,15 +81,65 @@ static void make_way(struct rt_replica *replica)
     replica->peak = in_use > replica->peak ? in_use : replica->peak;
 }
 
-/* A request of a group with so many tokens in the cache gives back what it has. */
-static void release_room(struct rt_replica *replica, struct rt_kv_allocation *has, int32_t group,
+/* Blocks of the cache that hold what one hash stands for; those of a hash are a prefix of their own. */
+static int64_t hashed_blocks(const struct rt_replica *replica)
+{
+    return RT_SERVE_HASHED / replica->group->scheduler.block;
+}
+
+/* Uses what is there of a request's prefix, at most so many blocks: of its group, or of its hashes up to the
+ * first that is not all there. Returns how many. */
+static int64_t use_prefix(struct rt_replica *replica, const struct rt_live *live, int64_t most,
+                          int32_t *hashes)
+{
+    int64_t each = hashed_blocks(replica), there = 0;
+    *hashes = 0;
+    if (live->hash == NULL)
+        return rt_prefix_use(&replica->prefixes, live->group, most);
+    while (*hashes < live->hashes && there == *hashes * each && there < most) {
+        int64_t want = most - there < each ? most - there : each;
+        int64_t blocks = rt_prefix_use(&replica->prefixes, live->hash[*hashes], want);
+        if (blocks == 0)
+            break;
+        there += blocks;
+        ++*hashes;
+    }
+    return there;
+}
+
+/* The end of a prompt first, so that it gives way first. */
+static void leave_prefix(struct rt_replica *replica, const struct rt_live *live, int32_t hashes)
+{
+    if (live->hash == NULL)
+        rt_prefix_leave(&replica->prefixes, live->group);
+    while (hashes > 0)
+        rt_prefix_leave(&replica->prefixes, live->hash[--hashes]);
+}
+
+/* So many blocks of its prompt are computed; returns how many of them were not there. */
+static int64_t publish_blocks(struct rt_replica *replica, struct rt_live *live, int64_t blocks)
+{
+    int64_t each = hashed_blocks(replica), more = 0;
+    int32_t used = live->room.hashes;
+    if (live->hash == NULL)
+        return rt_prefix_publish(&replica->prefixes, live->group, blocks, live->room.uses_prefix);
+    for (int32_t h = 0; h < live->hashes && h * each < blocks; h++) {
+        int64_t own = blocks - h * each < each ? blocks - h * each : each;
+        more += rt_prefix_publish(&replica->prefixes, live->hash[h], own, h < used);
+        live->room.hashes = h + 1 > used ? h + 1 : used;
+    }
+    return more;
+}
+
+/* A request with so many tokens in the cache gives back what it has. */
+static void release_room(struct rt_replica *replica, struct rt_kv_allocation *has, const struct rt_live *live,
                          int64_t tokens)
 {
     replica->own -= blocks_of(replica, tokens) - has->shared;
     replica->full -= has->full;
     replica->held -= (double)tokens - shared_tokens(replica, has);
     if (has->uses_prefix)
-        rt_prefix_leave(&replica->prefixes, group);
+        leave_prefix(replica, live, has->hashes);
     *has = (struct rt_kv_allocation){0};
 }
 
@@ -96,8 +147,12 @@ static void release_room(struct rt_replica *replica, struct rt_kv_allocation *ha
 static int64_t prefix_blocks(const struct rt_replica *replica, const struct rt_live *live)
 {
     int64_t known = (int64_t)live->input + live->made, block = replica->group->scheduler.block;
-    int64_t prefix = live->prefix < known ? live->prefix : known - 1;
-    return replica->group->scheduler.prefix_cache && live->group >= 0 ? prefix / block : 0;
+    int64_t hashed = (int64_t)live->hashes * RT_SERVE_HASHED < live->input
+                         ? (int64_t)live->hashes * RT_SERVE_HASHED
+                         : live->input;
+    int64_t common = live->hash != NULL ? hashed : live->group >= 0 ? live->prefix : 0;
+    int64_t prefix = common < known ? common : known - 1;
+    return replica->group->scheduler.prefix_cache ? prefix / block : 0;
 }
 
 static void publish_prefix(struct rt_replica *replica, struct rt_live *live)
@@ -105,7 +160,7 @@ static void publish_prefix(struct rt_replica *replica, struct rt_live *live)
     int64_t blocks = prefix_blocks(replica, live);
     if (blocks == 0 || live->done < blocks * replica->group->scheduler.block || live->room.shared >= blocks)
         return;
-    int64_t more = rt_prefix_publish(&replica->prefixes, live->group, blocks, live->room.uses_prefix);
+    int64_t more = publish_blocks(replica, live, blocks);
     live->room.uses_prefix = true;
     live->room.shared += (int32_t)more;
     live->room.full -= more;
@@ -196,7 +251,7 @@ void rt_replica_give_up(struct rt_replica *replica, uint32_t request, double now
     double before;
     rt_replica_note(replica, now);
     before = held_now(replica);
-    release_room(replica, &live->behind, live->group, live->input);
+    release_room(replica, &live->behind, live, live->input);
     if (replica->busy) /* it was there until now */
         replica->held_us += (before - held_now(replica)) * (now - replica->start_us);
 }
@@ -212,10 +267,10 @@ static void preempt(struct rt_replica *replica, uint32_t request)
         int64_t tokens = rt_decoding_tokens(&replica->decoding, live);
         rt_decoding_remove(&replica->decoding, replica->lives, request);
         live->last_us = fmax(live->last_us, replica->decoded_us);
-        release_room(replica, &live->room, live->group, tokens);
+        release_room(replica, &live->room, live, tokens);
         replica->counts->recomputed_tokens += (double)tokens;
     } else {
-        release_room(replica, &live->room, live->group, (int64_t)live->input + live->made);
+        release_room(replica, &live->room, live, (int64_t)live->input + live->made);
         replica->counts->recomputed_tokens += (double)live->done;
     }
     replica->begun = request == replica->begun ? RT_NOBODY : replica->begun;
@@ -265,8 +320,8 @@ static bool take_room(struct rt_replica *replica, struct rt_live *live)
 {
     const struct rt_scheduler *scheduler = &replica->group->scheduler;
     int64_t known = live->remote ? live->input : (int64_t)live->input + live->made;
-    int64_t shared =
-        live->remote ? 0 : rt_prefix_use(&replica->prefixes, live->group, prefix_blocks(replica, live));
+    int32_t hashes = 0;
+    int64_t shared = live->remote ? 0 : use_prefix(replica, live, prefix_blocks(replica, live), &hashes);
     int64_t need = blocks_of(replica, known) - shared;
     int64_t full = rt_replica_blocks(replica, live->input, live->output) - shared;
     int64_t promised = (int64_t)ceil(scheduler->reserve * (double)(replica->full - replica->own));
@@ -274,11 +329,11 @@ static bool take_room(struct rt_replica *replica, struct rt_live *live)
     if (need > room(replica) - rt_decoding_blocks(&replica->decoding, 1) ||
         promised + ahead > room(replica)) {
         if (shared > 0)
-            rt_prefix_leave(&replica->prefixes, live->group);
+            leave_prefix(replica, live, hashes);
         return false;
     }
-    live->room =
-        (struct rt_kv_allocation){.full = full, .shared = (int32_t)shared, .uses_prefix = shared > 0};
+    live->room = (struct rt_kv_allocation){
+        .full = full, .shared = (int32_t)shared, .hashes = hashes, .uses_prefix = shared > 0};
     live->done = (int32_t)(shared * scheduler->block);
     replica->own += need;
     replica->full += full;
@@ -533,7 +588,7 @@ static void finish_decodes(struct rt_replica *replica, struct rt_request_list *l
     rt_decoding_advance(decoding, replica->run);
     for (uint32_t request; (request = rt_decoding_answered(decoding, replica->lives)) != RT_NOBODY;) {
         struct rt_live *live = &replica->lives->live[request];
-        release_room(replica, &live->room, live->group, rt_decoding_tokens(decoding, live));
+        release_room(replica, &live->room, live, rt_decoding_tokens(decoding, live));
         leave(replica, request, left);
     }
 }
@@ -549,7 +604,7 @@ static void finish_prompt(struct rt_replica *replica, uint32_t request, struct r
     live->last_us = replica->end_us;
     live->first_us = live->made == 1 ? replica->end_us : live->first_us;
     if (live->made == live->output)
-        release_room(replica, &live->room, live->group, known);
+        release_room(replica, &live->room, live, known);
     else if (replica->prefills_only)
         live->behind = live->room;
     if (live->made == live->output || replica->prefills_only)

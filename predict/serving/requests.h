@@ -12,6 +12,7 @@
 struct rt_kv_allocation {
     int64_t full;     /* of its own at its end */
     int32_t shared;   /* of its prefix, which belong to the cache */
+    int32_t hashes;   /* of its prompt's hashes that it uses */
     bool uses_prefix; /* and stay while it does */
 };
 
@@ -24,6 +25,8 @@ struct rt_live {
     int32_t input, output, made;          /* tokens; made: of the output, before it decodes */
     int32_t done;                         /* of input + made: computed so far */
     int32_t group, prefix;                /* prefix: its tokens */
+    const int32_t *hash; /* (hashes) of its prompt (struct rt_serve_trace); NULL: it has a group */
+    int32_t hashes;
     bool remote;                          /* its prompt was computed by another group */
     uint32_t next, previous;              /* in a list */
     uint32_t place;                       /* in the heap of those that decode */

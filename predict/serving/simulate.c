@@ -109,6 +109,8 @@ static void send(struct simulation *s)
     live->output = from->output;
     live->group = from->group;
     live->prefix = from->prefix;
+    live->hash = from->hash;
+    live->hashes = from->hashes;
     s->open++;
     push(s, route(s, 0, s->first, &s->turn[0]), request);
     s->has_next = rt_serve_source_next(&s->source, &s->next);
@@ -372,7 +374,7 @@ static void sum_up(struct simulation *s, struct rt_serve_result *out)
 
 /* ---- begin and end ---- */
 
-static int check_group(const struct rt_serve_group *group)
+static int check_group(const struct rt_serve_group *group, bool hashed)
 {
     const struct rt_scheduler *scheduler = &group->scheduler;
     if (group->replicas < 1 || group->replicas > RT_MOST_REPLICAS)
@@ -381,6 +383,11 @@ static int check_group(const struct rt_serve_group *group)
     if (scheduler->budget < 1 || scheduler->sequences < 1 || scheduler->block < 1)
         return rt_fail(RT_EUSAGE,
                        "a scheduler has at least 1 token and 1 sequence a step, and 1 token a block");
+    if (hashed && RT_SERVE_HASHED % scheduler->block != 0)
+        return rt_fail(RT_EUSAGE,
+                       "{block} %" PRId64
+                       ": hashes of a trace stand for %d tokens each, which such blocks do not divide",
+                       scheduler->block, RT_SERVE_HASHED);
     if (isnan(group->cache_tokens))
         return rt_fail(RT_EUSAGE, "it is not known how many tokens the cache holds");
     return RT_OK;
@@ -454,11 +461,12 @@ int rt_serve_simulate(const struct rt_serve_load *load, const struct rt_serve_sy
 {
     static const struct rt_serve_options plain;
     struct simulation s = {.load = load, .system = system, .options = options != NULL ? options : &plain};
+    bool hashed = load->arrivals == RT_TRACE && load->trace != NULL && load->trace->hash != NULL;
     int status = rt_serve_load_check(load);
     if (status == RT_OK)
-        status = check_group(&system->serve);
+        status = check_group(&system->serve, hashed);
     if (status == RT_OK && system->decode.replicas != 0)
-        status = check_group(&system->decode);
+        status = check_group(&system->decode, hashed);
     if (status != RT_OK)
         return status;
     init(&s);

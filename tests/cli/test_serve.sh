@@ -107,6 +107,46 @@ refuses "more than the model's positions" 2 "8192 positions" serve --isl 8192 --
 refuses "a cache too small for a request" 2 "needs 13 blocks of cache, a server has 6" serve --isl 100 --osl 100 -c 1 --cache-tokens 100
 refuses "a model too large" 2 "what would do, each alone: --tp 2, --quant fp8, a GPU of 256 GiB" \
   "$ROOFTILE" serve --gpu H100 -m llama-3-70b --isl 100 --osl 100 -c 1
+# Mooncake's traces: prompts that begin alike are computed once, block by block, while there is room for them.
+cat >hashes.py <<'END2'
+import json, random
+random.seed(3)
+lines, known, hits, total, tree, fresh = [], set(), 0, 0, [[]], 0
+for i in range(60):
+    chain = random.choice(tree)[:random.randint(0, 9)]
+    more = random.randint(1, 4)
+    chain = chain + list(range(fresh, fresh + more))
+    fresh += more
+    tree.append(chain[:-1])  # the last block is not whole
+    tokens = 512 * len(chain) - random.randint(0, 511)
+    found = 0
+    while found < len(chain) and chain[found] in known:
+        found += 1
+    hits += min(512 * found, (tokens - 1) // 16 * 16)
+    total += tokens
+    known.update(chain)
+    lines.append({"timestamp": 7000 + 10000 * i, "input_length": tokens, "output_length": 3, "hash_ids": chain})
+open("hashed.jsonl", "w").write("".join(json.dumps(l) + "\n" for l in lines))
+print(hits / total)
+END2
+python3 hashes.py >expected.txt
+succeeds "a trace with hashes" serve --trace hashed.jsonl --interval 0 --json
+is "finds what came before" "$(python3 -c "import json; print(abs(json.load(open('stdout'))['prefix_hit_share'] - float(open('expected.txt').read())) < 1e-9)")" True
+succeeds "no prefix cache" serve --trace hashed.jsonl --interval 0 --json --no-prefix-cache
+is "finds nothing" "$(python3 -c "import json; print(json.load(open('stdout'))['prefix_hit_share'])")" 0.0
+for server in sglang tensorrt-llm; do
+  succeeds "the cache of $server" serve --trace hashed.jsonl --interval 0 --json --server $server --cache-tokens 12000
+  is "forgets some" "$(python3 -c "import json; print(0 < json.load(open('stdout'))['prefix_hit_share'] < float(open('expected.txt').read()))")" True
+done
+succeeds "prefill and decode apart, hashed" serve --trace hashed.jsonl --interval 0 --prefill-replicas 1 --cache-tokens 12000
+refuses "blocks that do not divide" 2 "which such blocks do not divide" serve --trace hashed.jsonl --block 24
+printf '{"timestamp": 0, "input_length": 600, "output_length": 2, "hash_ids": [0, 1]}\n{"timestamp": 5, "input_length": 0}\n' >bad.jsonl
+refuses "a line that is none" 1 "bad.jsonl:2: timestamp is no time, or a length is not" serve --trace bad.jsonl
+printf '{"timestamp": 0, "input_length": 600, "output_length": 2, "hash_ids": [0, -1]}\n' >bad.jsonl
+refuses "a hash that is none" 1 "bad.jsonl:1: hash_ids are whole numbers" serve --trace bad.jsonl
+printf '{"timestamp": 0, ' >bad.jsonl
+refuses "a line that ends" 1 "bad.jsonl:1: " serve --trace bad.jsonl
+
 # Speculative decoding: faster where steps wait for memory, the draft beside the model, what is not said refused.
 draft() { serve --isl 512 --osl 64 -c 2 --interval 0 --json --draft llama-3.2-1b "$@"; }
 succeeds "no draft" serve --isl 512 --osl 64 -c 2 --interval 0 --json
