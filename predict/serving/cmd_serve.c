@@ -32,7 +32,7 @@ struct arguments {
     int64_t prefill_replicas, prefill_tensor;
     const char *draft;
     int64_t drafted;
-    double accepted;
+    double accepted, request_ms;
     enum rt_serve_router router;
     double transfer_gbs;
     bool transfer_overlap, fallback;
@@ -138,6 +138,9 @@ static const struct rt_option options[] = {
      "Every prompt is computed as a whole"},
     {"no-graphs", 0, NULL, RT_FLAG(struct arguments, no_graphs),
      "No CUDA graphs: kernels are launched one by one"},
+    {"request-ms", 0, "MS", RT_NUMBER(struct arguments, request_ms, 0, 1e6),
+     "What a request takes beside steps, in ms: network, web server, tokenizer (default: the server's, 20 or "
+     "0)"},
     {"draft", 0, "MODEL",
      RT_TEXT(struct arguments, draft, .reads = rt_model_reads, .suggests = rt_model_suggest),
      "Speculative decoding: a model that proposes tokens, on the same GPUs"},
@@ -205,6 +208,7 @@ static void set_defaults(void *value)
         .transfer_gbs = NAN,
         .drafted = 5,
         .accepted = NAN,
+        .request_ms = NAN,
         .level = 0.9,
         .load = {.ramp_us = NAN, .think_us = NAN, .warm_up = -1, .seed = 1},
         .router = RT_LEAST_LOADED,
@@ -417,7 +421,7 @@ static double transfer_us(const void *context, int64_t tokens)
 
 static struct rt_serve_system system_of(const struct arguments *arguments, const struct service *service)
 {
-    return (struct rt_serve_system){
+    struct rt_serve_system system = {
         .serve = service->serve.group,
         .decode = service->decode.group,
         .transfer_us = transfer_us,
@@ -425,6 +429,9 @@ static struct rt_serve_system system_of(const struct arguments *arguments, const
         .transfer_overlap = arguments->transfer_overlap,
         .router = arguments->router,
     };
+    if (!isnan(arguments->request_ms))
+        system.serve.request_us = 1e3 * arguments->request_ms;
+    return system;
 }
 
 static int open_service(const struct arguments *arguments, struct rt_deployment_options *cut,

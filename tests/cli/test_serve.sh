@@ -107,6 +107,14 @@ refuses "more than the model's positions" 2 "8192 positions" serve --isl 8192 --
 refuses "a cache too small for a request" 2 "needs 13 blocks of cache, a server has 6" serve --isl 100 --osl 100 -c 1 --cache-tokens 100
 refuses "a model too large" 2 "what would do, each alone: --tp 2, --quant fp8, a GPU of 256 GiB" \
   "$ROOFTILE" serve --gpu H100 -m llama-3-70b --isl 100 --osl 100 -c 1
+# What a request takes beside steps is what its first token waits longer.
+ttft() { succeeds "$1" serve --isl 512 --osl 9 -c 1 --interval 0 --json --request-ms "$1" && python3 -c "
+import json; print(json.load(open('stdout'))['latencies'][0]['mean_ms'])" >"ttft$1"; }
+ttft 5
+ttft 105
+is "a hundred ms more" "$(python3 -c "print(round(float(open('ttft105').read()) - float(open('ttft5').read()), 6))")" 100.0
+refuses "no time below 0" 2 "--request-ms" serve --isl 1 --osl 1 -c 1 --request-ms -1
+
 # Mooncake's traces: prompts that begin alike are computed once, block by block, while there is room for them.
 cat >hashes.py <<'END2'
 import json, random
