@@ -143,7 +143,8 @@ static const struct rt_option options[] = {
      "0)"},
     {"draft", 0, "MODEL",
      RT_TEXT(struct arguments, draft, .reads = rt_model_reads, .suggests = rt_model_suggest),
-     "Speculative decoding: a model that proposes tokens, on the same GPUs"},
+     "Speculative decoding: a model that proposes tokens, on the same GPUs; mtp: the model's own layer for "
+     "further tokens"},
     {"draft-tokens", 0, "N", RT_INTEGER(struct arguments, drafted, 1, 64),
      "Tokens that the draft proposes before each check (default 5)"},
     {"accepted", 0, "X", RT_NUMBER(struct arguments, accepted, 1, 65),
@@ -613,17 +614,43 @@ static int serve(const struct arguments *arguments, const struct service *servic
     return status;
 }
 
+/* The model's own layer for a further token (DeepSeek-V3, section 2.2) as a model of that layer, embedding
+ * and head. Its product of two hidden sizes is left out; embedding and head take room once more than they do.
+ */
+static int own_draft(const struct arguments *arguments, const struct rt_model_source *of,
+                     struct rt_model_source *out)
+{
+    const struct rt_model *model = &of->model;
+    if (model->layered.predicting < 1)
+        return rt_fail(
+            RT_EUSAGE,
+            "--draft mtp: the config.json of %s names no layers for predicting further tokens; name a "
+            "model that proposes",
+            arguments->model);
+    if (model->layered.kind_count > 0)
+        return rt_fail(RT_EUSAGE,
+                       "--draft mtp: layers of %s differ, and what those that predict further tokens are is "
+                       "not read; name a model that proposes",
+                       arguments->model);
+    *out = *of;
+    out->model.layers = 1;
+    out->model.experts.dense_layers = 0;
+    return RT_OK;
+}
+
 /* As its own checkpoint is stored, on the server's runtime. */
-static int find_draft(const struct arguments *arguments, const struct rt_device *device,
-                      struct rt_model_source *source, struct rt_draft *out)
+static int find_draft(const struct arguments *arguments, const struct rt_model_source *model,
+                      const struct rt_device *device, struct rt_model_source *source, struct rt_draft *out)
 {
     struct arguments own = *arguments;
+    bool mtp = strcmp(arguments->draft, "mtp") == 0;
     own.model = arguments->draft;
-    own.step.quant = own.step.kv_cache = RT_NOT_GIVEN;
+    if (!mtp)
+        own.step.quant = own.step.kv_cache = RT_NOT_GIVEN;
     own.step.image = own.step.images = 0;
     *out = (struct rt_draft){arguments->draft, &source->model, .drafted = arguments->drafted,
                              .accepted = arguments->accepted};
-    int status = rt_model_source_find(arguments->draft, source);
+    int status = mtp ? own_draft(arguments, model, source) : rt_model_source_find(arguments->draft, source);
     if (status == RT_OK && rt_model_source_traced(source))
         return rt_fail(RT_EUSAGE, "--draft %s is an %s; give the model's config.json", arguments->draft,
                        source->importer->what);
@@ -646,7 +673,7 @@ static int serve_on(const struct rt_command_line *line, const struct rt_model_so
     struct rt_model_source drafts;
     struct rt_draft draft;
     if (arguments->draft != NULL) {
-        status = find_draft(arguments, &device, &drafts, &draft);
+        status = find_draft(arguments, source, &device, &drafts, &draft);
         if (status != RT_OK)
             return status;
         cut.draft = &draft;

@@ -172,6 +172,16 @@ assert b["draft"] == "llama-3.2-1b" and b["draft_tokens"] == 5 and b["accepted"]
 END2
 cp stdout fewer.json && sed -i 's/"stdout"/"fewer.json"/' drafts.py
 succeeds "what a draft makes of it" python3 drafts.py
+mtp() { "$ROOFTILE" serve --gpu B200 -m deepseek-v3 --tp 8 --isl 512 --osl 32 -c 4 --interval 0 --fallback --json "$@"; }
+succeeds "without its own layer" mtp
+cp stdout plain.json
+succeeds "its own layer" mtp --draft mtp --draft-tokens 1 --accepted 1.8
+is "is faster, and one layer of 61" "$(python3 -c "
+import json
+a, b = json.load(open('plain.json')), json.load(open('stdout'))
+tpot = lambda r: next(l for l in r['latencies'] if l['latency'] == 'TPOT')['mean_ms']
+print(tpot(b) < tpot(a) and 1 < b['group']['weight_gib'] / a['group']['weight_gib'] < 1.05)")" True
+refuses "no layer of its own" 2 "names no layers for predicting further tokens" serve --isl 1 --osl 1 -c 1 --draft mtp --accepted 1.5
 refuses "how many are accepted" 2 "--accepted 2.4" serve --isl 1 --osl 1 -c 1 --draft llama-3.2-1b
 refuses "more than were proposed" 2 "makes 4 at most" draft --accepted 4.5 --draft-tokens 3
 refuses "nobody proposes" 2 "say what proposes tokens, --draft MODEL" serve --isl 1 --osl 1 -c 1 --accepted 2
