@@ -141,13 +141,22 @@ static void pad_sides(struct rt_query *query)
             query->call.dim[d] = LEAST_SIDE;
 }
 
-/* What networks see of a product, and whether it is one. */
+static double own_intensity(const struct rt_query *query)
+{
+    const struct rt_op *op = &rt_ops[query->call.op];
+    return op->flops(query->call.dim) / op->bytes(query->call.dim, rt_dtypes[query->call.dtype].bytes);
+}
+
+/* What networks see of a product, and whether it is one. A step gives FLOPs and bytes, those of the call as it
+ * is: of a padded one they grow as its own do. */
 static bool see_product(struct rt_tiled_call *launch)
 {
     struct rt_query seen = *launch->query;
     int64_t batch, m, n, k;
     pad_sides(&seen);
     launch->intensity = rt_query_flops(&seen) / rt_query_bytes(&seen);
+    if (memcmp(&seen.call, &launch->query->call, sizeof seen.call) != 0 && (seen.flops > 0 || seen.bytes > 0))
+        launch->intensity *= own_intensity(&seen) / own_intensity(launch->query);
     if (!rt_call_product(&seen.call, &batch, &m, &n, &k))
         return false;
     launch->batch = (double)batch;

@@ -6,8 +6,9 @@
 
 enum { LADDER = 16, LADDERS = 3000 };
 
-/* Products that differ in their rows alone: 1 to 16. False where an op of them is not sound. */
-static bool ladder(struct rt_query *queries)
+/* Products that differ in their rows alone: 1 to 16, with their FLOPs and bytes where a step asks. False where an
+ * op of them is not sound. */
+static bool ladder(struct rt_query *queries, bool step)
 {
     static const enum rt_op_id ops[] = {RT_OP_GEMM, RT_OP_LINEAR};
     struct rt_call call;
@@ -20,6 +21,8 @@ static bool ladder(struct rt_query *queries)
         if (rt_op_check(call.op, call.dim) != RT_OK)
             return false;
         rt_query_init(&queries[i], &call);
+        queries[i].flops = step ? rt_query_flops(&queries[i]) : 0;
+        queries[i].bytes = step ? rt_query_bytes(&queries[i]) : 0;
     }
     return true;
 }
@@ -31,9 +34,9 @@ static void check_ladders(const struct rt_predictor *predictor)
         struct rt_query queries[LADDER];
         struct rt_device device;
         double us[LADDER];
-        bool queued = coin();
+        bool queued = coin(), step = coin();
         random_device(&device);
-        if (!ladder(queries))
+        if (!ladder(queries, step))
             continue;
         for (int i = 0; i < LADDER; i++)
             queries[i].queued = queued;
