@@ -241,10 +241,22 @@ static double attention_sglang(const struct rt_tiled_call *l)
 {
     return l->attention.sglang;
 }
-/* In 16 bits all servers call cuBLAS through torch. */
+/* In 16 bits all servers call cuBLAS through torch. In fp8 TensorRT-LLM calls cuBLASLt (cublas_scaled_mm of its
+ * _torch/modules/linear.py), vLLM and SGLang CUTLASS, each its own; that says nothing of nvfp4, which TensorRT-LLM
+ * takes from CUTLASS, cuBLASLt or kernels of its own, whichever is fastest (nvfp4_gemm). */
 static double product_of_server(const struct rt_tiled_call *l, enum rt_server_project server)
 {
-    return l->query->server == server && rt_dtypes[l->query->call.dtype].input_bytes < 2;
+    enum rt_dtype dtype = l->query->call.dtype;
+    return l->query->server == server && (dtype == RT_FP8 || dtype == RT_FP8_BLOCK);
+}
+/* The kernel is TensorRT-LLM's SmoothQuant, timed within an engine. */
+static double product_plugin(const struct rt_tiled_call *l)
+{
+    return l->query->server == RT_SERVER_TENSORRT && l->query->call.dtype == RT_INT8;
+}
+static double product_fp4(const struct rt_tiled_call *l)
+{
+    return l->query->call.dtype == RT_FP4;
 }
 static double product_sglang(const struct rt_tiled_call *l)
 {
@@ -365,9 +377,13 @@ static double product_triton(const struct rt_tiled_call *l)
     return l->kernels.triton;
 }
 
+/* nvfp4's products are as wide as fp8's and have an input of their own, 0 while nobody measured them: what fp8
+ * reaches of its peak is then carried over, where a width beyond all others led to 18 to 31% by the seed. */
 static double dtype_width(const struct rt_tiled_call *l)
 {
-    return log2(rt_dtypes[l->query->call.dtype].bytes);
+    enum rt_dtype dtype = l->query->call.dtype;
+    bool product = rt_call_family(&l->query->call) == RT_FAMILY_LINEAR;
+    return log2(rt_dtypes[product && dtype == RT_FP4 ? RT_FP8 : dtype].bytes);
 }
 static double dtype_block_scaled(const struct rt_tiled_call *l)
 {
@@ -499,6 +515,8 @@ const struct rt_feature rt_features[] = {
     {"product_swapped", "1 for few rows of a block-scaled product", product_swapped, RT_OF_CALL},
     {"product_triton", "1 for Triton's block-scaled products", product_triton, RT_OF_CALL},
     {"product_sglang", "1 for products as SGLang runs them", product_sglang, RT_OF_CALL},
+    {"product_plugin", "1 for int8 by TensorRT-LLM's plugin", product_plugin, RT_OF_CALL},
+    {"product_fp4", "1 for products of 4-bit floats", product_fp4, RT_OF_CALL},
     {"product_tensorrt", "1 for those of TensorRT-LLM", product_tensorrt, RT_OF_CALL},
     {"attention_xqa", "1 for TensorRT-LLM's decoding of shared keys", attention_xqa, RT_OF_CALL},
     {"attention_tensorrt", "1 for its other attention", attention_tensorrt, RT_OF_CALL},

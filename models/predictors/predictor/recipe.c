@@ -22,7 +22,7 @@
 #define PRODUCT_FEATURES                                                                                     \
     "log2_intensity log2_depth log2_narrow log2_wide padding_128x128 padding_128x64 padding_64x64 " \
     "alignment_m alignment_n alignment_k other_library dtype_width dtype_block_scaled dtype_weights_only"
-#define NARROW_FEATURES " product_swapped product_triton product_sglang product_tensorrt"
+#define NARROW_FEATURES " product_swapped product_triton product_sglang product_tensorrt product_plugin product_fp4"
 #define ATTENTION_FEATURES                                                                                   \
     "log2_intensity log2_flops log2_bytes attention_generation attention_encoder dim_batch dim_tokens "      \
     "dim_cached dim_heads dim_kv_heads dim_head_dim dim_window attention_narrow attention_split "            \

@@ -238,7 +238,9 @@ void rt_product_kernels_of(enum rt_dtype dtype, double m, double n, double k, en
     *out = (struct rt_product_kernels){.quantised = rt_dtypes[dtype].input_bytes < 2, .server = server};
     if (!out->quantised)
         return;
-    out->quantise_us = quantise_us(dtype, m, k, server, device);
+    /* TensorRT-LLM's norms quantise for its SmoothQuant plugin (RmsnormQuantization), which is timed alone. */
+    if (dtype != RT_INT8 || server != RT_SERVER_TENSORRT)
+        out->quantise_us = quantise_us(dtype, m, k, server, device);
     choose_tile(m, out);
     out->block_us = block_us(out, dtype, k, device);
     if (dtype == RT_FP8_BLOCK && server == RT_SERVER_VLLM)
