@@ -94,17 +94,27 @@ static void draw(const struct rt_progress *progress, const char *note)
     if (share > 0)
         format_duration(left, sizeof left, elapsed * (1 - share) / share);
     if (progress->terminal)
-        draw_line(progress, rt_format("%s [%s] %3.0f%%  %s left, %s so far  %s", progress->what, bar, 100 * share,
-                                      left, spent, note));
+        draw_line(progress, rt_format("%s [%s] %3.0f%%  %s left, %s so far  %s", progress->what, bar,
+                                      100 * share, left, spent, note));
     else
-        fprintf(stderr, "%s %3.0f%%  %s left, %s so far  %s\n", progress->what, 100 * share, left, spent, note);
+        fprintf(stderr, "%s %3.0f%%  %s left, %s so far  %s\n", progress->what, 100 * share, left, spent,
+                note);
     fflush(stderr);
+}
+
+static volatile double *shared;
+
+void rt_progress_share(volatile double *share)
+{
+    shared = share;
 }
 
 void rt_progress_update(struct rt_progress *progress, double done, const char *format, ...)
 {
     double now = rt_clock();
     progress->done = done;
+    if (shared != NULL && progress->total > 0 && done / progress->total > *shared)
+        *shared = done < progress->total ? done / progress->total : 1;
     if (progress->quiet || now - progress->drawn < (progress->terminal ? 0.1 : 5))
         return;
     char raw[256], note[256];

@@ -20,6 +20,9 @@ void rt_progress_start(struct rt_progress *progress, const char *what, double to
 /* Redraws at most ten times a second on a terminal, every 5 s elsewhere. `format`: text after the bar. */
 void rt_progress_update(struct rt_progress *progress, double done, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* From now on *share, which another process may read, is the largest share 0..1 that any progress of this one
+ * has done, quiet or not. NULL: none is. */
+void rt_progress_share(volatile double *share);
 /* `by` units more are done; `note` says what comes next or is under way. NULL: nobody watches. */
 void rt_progress_step(struct rt_progress *progress, double by, const char *note);
 /* Clears the bar from a terminal, where one was drawn. */

@@ -554,7 +554,10 @@ static const struct rt_command import = {
         "could not be read.",
     .details =
         "A refused row is no failure; a source from which nothing was kept is one, and with --strict any "
-        "refusal.\n\nExample:\n  rooftile dataset import --format neusight NeuSight -o neusight.h5",
+        "refusal. scripts/corpora/traces.py makes csv of what nsys, torch.profiler and nvbench timed, and of "
+        "tables of "
+        "op,m,n,k,dtype,device,us.\n\nExample:\n  rooftile dataset import --format neusight NeuSight -o "
+        "neusight.h5",
     .options = import_options,
     .option_count = RT_COUNT(import_options),
     .operands =

@@ -66,4 +66,7 @@ fi
 echo "$out holds:"
 cat "$out/SHA256SUMS"
 [ $tests = 1 ] || echo "The tests were not run."
-echo "Tag it: git tag -a v$version -m \"rooftile $version\""
+# The lines of CHANGELOG.md's section that begin with ">".
+awk -v "version=$version" '/^## /{ on = $2 == version } on && /^>/ { sub(/^> ?/, ""); print }' CHANGELOG.md >"$out/tag.txt"
+[ -s "$out/tag.txt" ] || fail "CHANGELOG.md has no text of the tag: lines of \">\" under \"## $version\""
+echo "Tag it: git tag -a v$version -F $out/tag.txt"

@@ -351,13 +351,18 @@ static int ask(struct rt_web_workers *workers, struct worker *worker, const char
 int rt_web_ask(struct rt_web_workers *workers, const char *line, char **answer)
 {
     struct worker *worker = NULL;
+    struct timespec end;
+    clock_gettime(CLOCK_REALTIME, &end);
+    end.tv_sec += (time_t)workers->limits.seconds + 1;
     pthread_mutex_lock(&workers->lock);
     while (worker == NULL) {
         for (size_t i = 0; i < workers->limits.processes && worker == NULL; i++)
             if (!workers->worker[i].busy)
                 worker = &workers->worker[i];
-        if (worker == NULL)
-            pthread_cond_wait(&workers->idle, &workers->lock);
+        if (worker == NULL && pthread_cond_timedwait(&workers->idle, &workers->lock, &end) == ETIMEDOUT) {
+            pthread_mutex_unlock(&workers->lock);
+            return rt_fail(RT_EINTERRUPTED, "the server is busy: try again later");
+        }
     }
     worker->busy = true;
     pthread_mutex_unlock(&workers->lock);

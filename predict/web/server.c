@@ -1,5 +1,6 @@
 /* The server. See server.h. */
 #include "predict/web/server.h"
+#include "base/progress.h"
 #include "base/report.h"
 #include "base/status.h"
 #include "base/text.h"
@@ -344,6 +345,7 @@ static void add_answer(struct rt_text *lines, const char *line, int number)
 static int ask_all(struct server *server, const char *body, struct rt_text *lines, bool *wrong)
 {
     int status = RT_OK, count = 0;
+    double end = rt_clock() + server->options->limits.seconds;
     for (size_t skip; status == RT_OK && body[skip = strspn(body, " \t\r\n")] != '\0';) {
         json_error_t error;
         char *line = NULL;
@@ -354,6 +356,10 @@ static int ask_all(struct server *server, const char *body, struct rt_text *line
                         "the body is not at most %d lines of JSON, such as {\"model\": \"gpt2\", \"gpu\": "
                         "\"H100\"}",
                         MOST_JOBS);
+        else if (count > 1 && rt_clock() > end)
+            status = rt_fail(RT_EINTERRUPTED,
+                             "the lines took longer than the %g s that a request may take: send fewer",
+                             server->options->limits.seconds);
         else
             status = ask(server, job, &line);
         if (status == RT_OK) {
@@ -516,8 +522,9 @@ static struct MHD_Daemon *begin(struct server *server, const union address *addr
     return mhd.MHD_start_daemon_(
         flags, (uint16_t)server->options->port, NULL, NULL, handle, server, MHD_OPTION_SOCK_ADDR,
         &address->any, MHD_OPTION_CONNECTION_LIMIT, (unsigned)MOST_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
-        (unsigned)IDLE_SECONDS, MHD_OPTION_THREAD_STACK_SIZE, (size_t)1 << 18, MHD_OPTION_LISTEN_BACKLOG_SIZE,
-        (unsigned)MOST_CONNECTIONS, MHD_OPTION_NOTIFY_COMPLETED, forget, NULL, MHD_OPTION_END);
+        (unsigned)IDLE_SECONDS, MHD_OPTION_THREAD_STACK_SIZE, (size_t)1 << 21 /* JSON may be nested */,
+        MHD_OPTION_LISTEN_BACKLOG_SIZE, (unsigned)MOST_CONNECTIONS, MHD_OPTION_NOTIFY_COMPLETED, forget, NULL,
+        MHD_OPTION_END);
 }
 
 /* Until a signal that the threads do not take. */

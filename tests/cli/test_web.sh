@@ -85,6 +85,8 @@ for name, wanted, answer in [
         ("no JSON", 400, ask("/v1/predict", "{")), ("a list", 400, ask("/v1/predict", "[1]")), ("no body", 400, ask("/v1/forecast", "")),
         ("a model that is not", 400, ask("/v1/predict", '{"model": "nosuch", "gpu": "H100"}')),
         ("a page of elsewhere", 403, ask("/", Host="evil.example")), ("a NUL", 413, ask("/v1/predict", '{"a": "\0"}')),
+        ("deep JSON", 400, ask("/v1/predict", '{"a": ' + "[" * 2000 + "]" * 2000 + "}")), ("deeper JSON", 400, ask("/v1/forecast", "[" * 100000)),
+        ("deep config", 400, ask("/v1/predict", json.dumps({"gpu": "H100"})[:-1] + ', "config": ' + '{"a":' * 1500 + "1" + "}" * 1500 + "}")),
         ("too long a name", 400, ask("/v1/predict", json.dumps({"model": "x" * 5000, "gpu": "H100"})))]:
     report(f"refused: {name}", None if answer[0] == wanted and json.loads(answer[1])["error"]["message"] else answer[:2])
 status, page, _ = ask("/forecast?model=%3Cscript%3Ex&gpu=H100")

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -23,6 +24,7 @@ struct job {
     const struct rt_unit *unit;
     pid_t process; /* 0: does not run */
     int lock;
+    volatile double *share; /* of its training that is done, which its process says; shared memory */
 };
 
 struct jobs {
@@ -83,15 +85,17 @@ static void redirect(const struct rt_unit *unit)
 }
 
 /* Never returns, and leaves without what the parent has to do at its end. */
-static void become_unit(const struct rt_crossval *crossval, const struct rt_unit *unit, pid_t parent,
+static void become_unit(const struct rt_crossval *crossval, const struct job *job, pid_t parent,
                         const sigset_t *signals)
 {
+    const struct rt_unit *unit = job->unit;
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
         _exit(1);
     sigprocmask(SIG_SETMASK, signals, NULL);
     redirect(unit);
+    rt_progress_share(job->share);
     int status = rt_fold_run(crossval, unit);
     if (status != RT_OK)
         fprintf(stderr, "rooftile: %s\n", rt_error());
@@ -113,7 +117,7 @@ static int start(const struct rt_crossval *crossval, struct job *job)
     sigprocmask(SIG_BLOCK, &ends, &before);
     job->process = fork();
     if (job->process == 0)
-        become_unit(crossval, job->unit, parent, &before);
+        become_unit(crossval, job, parent, &before);
     sigprocmask(SIG_SETMASK, &before, NULL);
     if (job->process > 0)
         return RT_OK;
@@ -140,12 +144,16 @@ static int end(const struct rt_crossval *crossval, struct job *job, int ended)
 static void show_progress(struct jobs *jobs)
 {
     struct rt_text running = {0};
+    double done = (double)jobs->ended;
     for (size_t j = 0; j < jobs->next; j++)
-        if (jobs->job[j].process > 0)
-            rt_text_item(&running, ", ", "%s %s", jobs->job[j].unit->fold->name, jobs->job[j].unit->kind);
+        if (jobs->job[j].process > 0) {
+            double share = *jobs->job[j].share;
+            done += share;
+            rt_text_item(&running, ", ", "%s %s %.0f%%", jobs->job[j].unit->fold->name,
+                         jobs->job[j].unit->kind, 100 * share);
+        }
     char *text = rt_text_take(&running);
-    rt_progress_update(&jobs->progress, (double)jobs->ended, "%zu of %zu done  %.160s", jobs->ended,
-                       jobs->count, text);
+    rt_progress_update(&jobs->progress, done, "%zu of %zu done  %.160s", jobs->ended, jobs->count, text);
     free(text);
 }
 
@@ -230,6 +238,12 @@ int rt_crossval_run(const struct rt_crossval *crossval)
     struct jobs jobs = {.crossval = crossval};
     int status = make_folder(crossval->options->out);
     jobs.job = rt_calloc(crossval->unit_count + 1, sizeof *jobs.job);
+    size_t size = (crossval->unit_count + 1) * sizeof(double);
+    double *shares = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (status == RT_OK && shares == MAP_FAILED)
+        status = rt_fail(RT_EIO, "no memory to share with processes: %s", strerror(errno));
+    for (size_t j = 0; j < crossval->unit_count; j++)
+        jobs.job[j].share = shares + j;
     if (status == RT_OK)
         status = find_jobs(&jobs);
     if (status == RT_OK) {
@@ -237,6 +251,8 @@ int rt_crossval_run(const struct rt_crossval *crossval)
         status = run_jobs(&jobs);
         rt_progress_end(&jobs.progress);
     }
+    if (shares != MAP_FAILED)
+        munmap(shares, size);
     free(jobs.job);
     return status;
 }
