@@ -338,11 +338,14 @@ static int read_device_text(struct rt_h5 *file, const struct rt_device_text *col
     return status;
 }
 
-/* Sets share_of, which no file holds, of a share of a catalogue's GPU. */
+/* Sets share_of and slice_of, which no file holds, of a part of a catalogue's GPU. */
 static void restore_share(struct rt_device *device)
 {
     struct rt_device whole;
     double sms, of;
+    if (device->whole[0] != '\0' && strchr(device->name, ':') != NULL &&
+        rt_device_named(device->name, &whole) == RT_OK && whole.sms == device->sms)
+        device->slice_of = whole.slice_of;
     if (device->whole[0] == '\0' || rt_share_parse(device->name, &sms, &of) == 0 || sms != device->sms ||
         !(of > sms) || rt_device_named(device->whole, &whole) != RT_OK || whole.sms != of)
         return;

@@ -56,6 +56,11 @@ struct rt_device {
         double sms, bandwidth_gbs;
         bool tiles;
     } share_of;
+    /* Of a MIG slice: the multiprocessors of its board, and its part of memory, bandwidth and L2; 0: no
+     * slice. Set by rt_mig_slice and in no file. */
+    struct {
+        double sms, memory;
+    } slice_of;
     /* Of a device at another clock (datasets/share.h, rt_device_clock): the clock that it boosts to; 0: it
      * runs at that. Set by rt_device_clock and in no file. */
     double boost_mhz;

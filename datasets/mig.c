@@ -203,6 +203,8 @@ void rt_mig_slice(const struct rt_device *board, const struct rt_mig *mig,
         if (rt_device_fields[f].peak)
             *rt_device_value(&slice, f) *= profile->sms / board->sms;
     slice.sms = profile->sms;
+    slice.slice_of.sms = board->sms;
+    slice.slice_of.memory = share;
     slice.memory_gib = fmin(profile->memory_gib, board->memory_gib);
     slice.bandwidth_gbs *= share;
     slice.l2_mib *= share;

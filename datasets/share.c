@@ -82,6 +82,21 @@ void rt_share_whole(const struct rt_device *share, struct rt_device *out)
     *out = whole;
 }
 
+bool rt_part_whole(const struct rt_device *part, struct rt_device *out)
+{
+    struct rt_device whole;
+    rt_share_whole(part, &whole);
+    if (whole.slice_of.sms > 0) {
+        scale_peaks(&whole, whole.slice_of.sms / whole.sms);
+        whole.sms = whole.slice_of.sms;
+        whole.bandwidth_gbs /= whole.slice_of.memory;
+        whole.l2_mib /= whole.slice_of.memory;
+        memset(&whole.slice_of, 0, sizeof whole.slice_of);
+    }
+    *out = whole;
+    return part->share_of.sms > 0 || part->slice_of.sms > 0;
+}
+
 int rt_device_clock(const struct rt_device *whole, double mhz, struct rt_device *out)
 {
     double boost = whole->boost_mhz > 0 ? whole->boost_mhz : whole->clock_mhz;

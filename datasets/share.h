@@ -53,6 +53,8 @@ int rt_device_share(const struct rt_device *whole, double sms, bool tiles_of_who
 /* The whole GPU that a share is of, as far as kernels see it: SMs, peaks, bandwidth; its name is the share's.
  */
 void rt_share_whole(const struct rt_device *share, struct rt_device *out);
+/* The same of a MIG slice too, and of a share of one. False: it is a whole board. */
+bool rt_part_whole(const struct rt_device *part, struct rt_device *out);
 
 /* `whole` at another clock, such as a power limit leaves or `nvidia-smi --lock-gpu-clocks` sets: the clock
  * and every peak go with it; memory, links and board power stay. Its name is that of `whole`, and what is

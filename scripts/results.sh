@@ -33,7 +33,7 @@ llm-runs         | a, c | llm-runs                            | 2 min  | evaluat
 llm-runs-unseen  | n, a, c | llm-runs                         | 1 h    | train --no-test --hold-out-gpu; evaluate --workloads --compare; --by backend; calibrate --from models
 serving          | n, a, c | serving                          | 30 min | train --no-test --hold-out-gpu; evaluate --serving runs.csv --by ...
 vision           | n, a, c | vision                           | 5 min  | train --no-test; evaluate --workloads -p rooftile -p linear -p wave-scaling --by gpu,dtype,layout,runtime
-mig              | c | mig                                    | 1 min  | evaluate --workloads; evaluate --workloads --from-whole; advise --runs; scripts/mlperf_slices.py
+mig              | c | mig                                    | 1 min  | evaluate --workloads; evaluate --workloads --from-whole; advise --runs; scripts/mlperf_slices.py, sharing_table.py
 training         | c | training                             | 1 min  | evaluate --workloads --json; scripts/training_table.py
 memory           | c | memory                               | 1 min  | evaluate --workloads --by backend; --by backend,model; --by model; --by gpu
 energy           | n, a, c | energy                            | 20 min | train --no-test --hold-out-gpu; crossval --target energy; calibrate --target energy --population; evaluate --workloads
@@ -469,13 +469,17 @@ make_mig() {
     echo
     echo "\$ scripts/mlperf_slices.py $(data mlperf | sed 's/h5$/converted/')"
     python3 "$source_folder/scripts/mlperf_slices.py" "$work/mlperf.converted"
+    printf '\n$ scripts/sharing_table.py %s %s\n' "$rooftile" "$corpora/igniter"
+    python3 "$source_folder/scripts/sharing_table.py" "$rooftile" "$corpora/igniter"
 }
 
 # Memory of runs, which is the same whatever predicts the time.
 make_memory() {
-    local each
-    for each in optimum_benchmark:backend optimum_benchmark:backend,model migprofiler:model migprofiler:gpu; do
-        say evaluate --workloads -p roofline "$(data "${each%:*}")" --by "${each#*:}" --no-baseline --fallback --quiet |
+    local each by
+    for each in optimum_benchmark:backend optimum_benchmark:backend,model migprofiler:model migprofiler:gpu gpumemnet:; do
+        by=${each#*:}
+        # shellcheck disable=SC2086  # nothing, or an option
+        say evaluate --workloads -p roofline "$(data "${each%:*}")" ${by:+--by $by} --no-baseline --fallback --quiet |
             sed -n '/^\$/p; /^memory at its peak/,/^left out/p'
     done
 }

@@ -461,12 +461,15 @@ static void fill_request(struct builder *builder)
     step->power_limit_w = a->power_limit_w;
 }
 
-/* By its name, an unknown one is about this run only; with as many layers as it was run with
- * (encoder-decoders have two counts). */
+/* By its name, or from a config.json beside the program; an unknown one is about this run only; with as many
+ * layers as it was run with (encoder-decoders have two counts). */
 static int find_model(struct builder *builder)
 {
     struct rt_model *model = &builder->source.model;
-    int status = rt_model_source_named(builder->name.model, &builder->source);
+    size_t length = strlen(builder->name.model);
+    bool config = length > 5 && strcmp(builder->name.model + length - 5, ".json") == 0;
+    int status = config ? rt_model_source_find(builder->name.model, &builder->source)
+                        : rt_model_source_named(builder->name.model, &builder->source);
     if (status != RT_OK)
         return status == RT_ENOTFOUND ? RT_EFORMAT : status;
     if (model->decoder.layers == 0)

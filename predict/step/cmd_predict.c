@@ -390,6 +390,9 @@ static int print_shares(const struct arguments *arguments, const struct rt_predi
     if (status == RT_OK)
         status = rt_report_end_with(rt_share_report(predictions, curves, count), arguments->json,
                                     &arguments->reports);
+    fflush(stdout);
+    if (status == RT_OK && !arguments->json) /* a share has all of the memory */
+        rt_prediction_warn(predictions, count);
     for (size_t i = 0; i < count; i++)
         rt_share_curve_release(&curves[i]);
     free(curves);

@@ -3,6 +3,8 @@
 #include "base/status.h"
 #include "models/predictors/roofline/board.h"
 #include "base/hash_set.h"
+#include "datasets/share.h"
+#include "models/predictors/roofline/tile.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -168,6 +170,42 @@ static void ask_intervals(struct rt_forecast_queries *queries, const struct rt_p
     }
 }
 
+/* A part of a GPU is no other GPU: its libraries' kernels are the whole's, and use multiprocessors and memory
+ * as well. So a kernel takes as many times longer than on the whole as its physics says, the larger of FLOPs
+ * and bytes after its start, whatever networks make of a GPU with so few multiprocessors. 0: there is no
+ * physics of it. */
+static double physics_us(const struct rt_query *query, const struct rt_device *device, double *least_us)
+{
+    struct rt_tiled_call call;
+    struct rt_times times;
+    if (!rt_tiled_call_init_tiling(&call, query, device))
+        return 0;
+    rt_tiled_call_times(&call, &times);
+    *least_us = times.least_us;
+    return times.start_us + exp(fmax(times.ln_compute[0], times.ln_memory[0]));
+}
+
+static void time_part(const struct rt_predictor *predictor, const struct rt_device *device,
+                      struct rt_network_memo *memo, struct rt_forecast_queries *queries)
+{
+    struct rt_device whole;
+    if (!rt_part_whole(device, &whole))
+        return;
+    double *whole_us = rt_malloc((queries->count + 1) * sizeof *whole_us), least_us;
+    uint8_t *skip = rt_calloc(queries->count + 1, sizeof *skip);
+    rt_predictor_forecast_again(predictor, &whole, queries->query, queries->count, memo, whole_us, skip);
+    for (size_t q = 0; q < queries->count; q++) {
+        double all = physics_us(&queries->query[q], &whole, &least_us),
+               part = physics_us(&queries->query[q], device, &least_us);
+        if (skip[q] != RT_SKIP_NONE || queries->skip[q] != RT_SKIP_NONE || !(all > 0 && part > 0))
+            continue;
+        double scaled = fmax(whole_us[q] * part / all, least_us);
+        queries->time_us[q] = device->share_of.tiles ? fmax(scaled, queries->time_us[q]) : scaled;
+    }
+    free(whole_us);
+    free(skip);
+}
+
 void rt_forecast_queries(const struct rt_forecast *forecasts, size_t count,
                          const struct rt_predictor *predictor, struct rt_forecast_queries *out)
 {
@@ -191,6 +229,7 @@ void rt_forecast_queries(const struct rt_forecast *forecasts, size_t count,
     queries.skip = rt_calloc(queries.count + 1, sizeof *queries.skip);
     rt_predictor_forecast_again(predictor, device, queries.query, queries.count, forecasts[0].options.memo,
                                 queries.time_us, queries.skip);
+    time_part(predictor, device, forecasts[0].options.memo, &queries);
     ask_intervals(&queries, predictor, device, forecasts[0].options.level);
     *out = queries;
 }

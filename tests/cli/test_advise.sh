@@ -132,6 +132,14 @@ succeeds "slices from the time of the whole" "$ROOFTILE" evaluate -p roofline --
 cp stdout r.json
 succeeds "two of three" python3 -c 'import json
 r = json.load(open("r.json")); assert len(r["rows"]) == 2, r["rows"]; assert all(abs(w["error_pct"]) < 2 for w in r["rows"])'
+refuses "a time in another unit" 2 "more than 10 times" advise --gpu A100-40 -m bert-base --batch 64 --seq 128 --host-us 0 --whole-ms 50000
+succeeds "one slice" advise --gpu A100-40:3g.20gb -m bert-base --batch 64 --seq 128 --json
+cp stdout r.json
+succeeds "and no other" python3 -c 'import json; r = json.load(open("r.json")); assert [x["profile"] for x in r["profiles"]] == ["3g.20gb"], r'
+{ echo model; for _ in 1 2 3 4 5 6 7 8; do echo bert-base; done; } >eight.csv
+succeeds "more jobs than instances" advise --gpu A100-40 eight.csv
+holds "of which there are seven" "has 7 instances at most, for 8 jobs; \`rooftile pack\` puts them on as many GPUs as they need" stdout
+refuses "a slice of several jobs" 2 "is a slice: of several jobs the GPU is divided" advise --gpu A100-40:3g.20gb eight.csv
 refuses "what runs say themselves" 2 "--gpu: measured runs say that themselves" advise --runs runs.h5 --gpu A30
 refuses "runs on no slices" 1 "no run of a known model on two MIG slices" advise --runs "$(
     sed 's/:[0-9a-z.]*//' runs.csv | head -2 >whole.csv

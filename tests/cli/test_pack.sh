@@ -11,7 +11,7 @@ camera,resnet50,,1 2 4,,60,50
 search,bert-base-uncased,,1 4 8,128,40,100
 tune,gpt2,training,2,256,,
 END
-succeeds "three jobs on a V100" pack --gpu V100-PCIE-32GB jobs.csv
+succeeds "three jobs on an L4" pack --gpu L4 jobs.csv
 holds "are side by side" "GPU 1: side by side" stdout
 holds "beside a GPU each" "a GPU each" stdout
 succeeds "as JSON" pack --gpu V100-PCIE-32GB jobs.csv --json

@@ -1,6 +1,7 @@
 /* MIG: profiles in device files, slices by name, what a slice is. */
 #include "datasets/device.h"
 #include "datasets/mig.h"
+#include "datasets/share.h"
 #include "base/status.h"
 #include "test.h"
 
@@ -131,5 +132,23 @@ static void test_files(void)
     CU_ASSERT_EQUAL(memcmp(&again, &mig, sizeof mig), 0);
 }
 
-RT_TESTS(RT_TEST(test_profiles_are_of_the_board), RT_TEST(test_a_slice_is_a_device),
-         RT_TEST(test_overrides_of_slices), RT_TEST(test_slices_that_do_not_exist), RT_TEST(test_files))
+/* The board again, of a slice and of a share of one; a board is no part. */
+static void test_the_whole_of_a_part(void)
+{
+    static const char *const parts[] = {"A100-PCIE-40GB:2g.10gb", "A100-PCIE-40GB:2g.10gb (14 of 28 SMs)"};
+    struct rt_device board, part, whole;
+    RT_ASSERT_OK(rt_device_find("A100-PCIE-40GB", &board));
+    CU_ASSERT_FALSE(rt_part_whole(&board, &whole));
+    for (size_t p = 0; p < RT_COUNT(parts); p++) {
+        RT_ASSERT_OK(rt_device_find(parts[p], &part));
+        CU_ASSERT_TRUE(rt_part_whole(&part, &whole));
+        CU_ASSERT_EQUAL(whole.sms, board.sms);
+        RT_ASSERT_NEAR(whole.fp32_vector_tflops, board.fp32_vector_tflops, 1e-12);
+        RT_ASSERT_NEAR(whole.bandwidth_gbs, board.bandwidth_gbs, 1e-12);
+        RT_ASSERT_NEAR(whole.l2_mib, board.l2_mib, 1e-12);
+    }
+}
+
+RT_TESTS(RT_TEST(test_the_whole_of_a_part), RT_TEST(test_profiles_are_of_the_board),
+         RT_TEST(test_a_slice_is_a_device), RT_TEST(test_overrides_of_slices),
+         RT_TEST(test_slices_that_do_not_exist), RT_TEST(test_files))

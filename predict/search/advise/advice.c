@@ -33,8 +33,20 @@ static int find_scales(const struct rt_graph *graph, const struct rt_device *boa
                        const struct rt_advise_options *options, struct rt_time_scales *out)
 {
     struct whole whole = {graph, board, options};
+    double said_us;
     *out = (struct rt_time_scales){0};
-    return isnan(options->whole_us) ? RT_OK : rt_time_scales_fit(whole_us, &whole, options->whole_us, out);
+    if (isnan(options->whole_us))
+        return RT_OK;
+    int status = whole_us(&whole, out, &said_us);
+    if (status != RT_OK)
+        return status;
+    if (options->whole_us < said_us / RT_WHOLE_BAND || options->whole_us > said_us * RT_WHOLE_BAND)
+        return rt_fail(RT_EUSAGE,
+                       "{whole_ms} %g: the forecast on all of %s is %.3g ms, and a measured time is no more "
+                       "than %d times off; "
+                       "give the time of this very step in ms",
+                       options->whole_us / 1e3, board->name, said_us / 1e3, RT_WHOLE_BAND);
+    return rt_time_scales_fit(whole_us, &whole, options->whole_us, out);
 }
 
 static int time_on(const struct rt_gpu_job *job, const struct rt_graph *graph, const struct rt_device *device,
@@ -113,13 +125,23 @@ static void choose(struct rt_advice *advice, bool throughput)
     }
 }
 
+/* Of a slice its own profile, of a board all that compute alike once. */
+static bool is_asked(const struct rt_device *device, const char *profile)
+{
+    const char *own = device->slice_of.sms > 0 ? strrchr(device->name, ':') : NULL;
+    return own != NULL ? strcmp(own + 1, profile) == 0 : strchr(profile, '+') == NULL;
+}
+
 int rt_advise(const struct rt_gpu_job *job, const char *board, const struct rt_advise_options *options,
               struct rt_advice *out)
 {
     struct rt_advice advice = {0};
     struct rt_time_scales scales;
     struct rt_graph graph;
+    struct rt_device slice;
     int status = rt_device_mig(board, &advice.board, &advice.mig);
+    if (status == RT_OK)
+        status = rt_device_find(board, &slice);
     if (status == RT_OK && advice.mig.count == 0)
         return rt_fail(RT_EUSAGE,
                        "%s has no MIG slices; `rooftile devices NAME` shows the profiles of a GPU that has",
@@ -130,9 +152,9 @@ int rt_advise(const struct rt_gpu_job *job, const char *board, const struct rt_a
         return status;
     status = find_scales(&graph, &advice.board, options, &scales);
     for (int p = 0; status == RT_OK && p < advice.mig.count; p++)
-        if (strchr(advice.mig.profile[p].name, '+') == NULL)
+        if (is_asked(&slice, advice.mig.profile[p].name))
             status = add_row(&advice, job, &graph, &advice.mig.profile[p], options, &scales);
-    if (status == RT_OK)
+    if (status == RT_OK && slice.slice_of.sms == 0)
         status = add_row(&advice, job, &graph, NULL, options, &scales);
     rt_graph_release(&graph);
     if (status != RT_OK)

@@ -20,6 +20,8 @@
  * the mean; 1.01 (3D U-Net) to 1.10 (BERT). */
 #define RT_BUSY_NEIGHBOURS 1.04
 
+enum { RT_WHOLE_BAND = 10 };
+
 struct rt_advise_options {
     const struct rt_predictor *predictor;
     struct rt_forecast_options forecast;
@@ -48,8 +50,10 @@ struct rt_advice {
     int by_memory; /* DIPPM's rule; -1: none fits */
 };
 
-/* Profiles with media engines (+me) compute as those without and are left out. Errors are those of graphs and
- * forecasts; RT_EUSAGE for a board without MIG. */
+/* `board` may be a slice, NAME:PROFILE: then that alone is a row. Profiles with media engines (+me) compute
+ * as those without and are left out. Errors are those of graphs and forecasts; RT_EUSAGE for a board without
+ * MIG, and for a whole_us that is not within RT_WHOLE_BAND times of the forecast: a time of something else,
+ * or in another unit. */
 int rt_advise(const struct rt_gpu_job *job, const char *board, const struct rt_advise_options *options,
               struct rt_advice *out);
 

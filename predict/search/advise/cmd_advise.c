@@ -31,7 +31,8 @@ static const struct rt_option options[] = {
      "A predictor file, or \"roofline\"; pretrained: what comes with rooftile"},
     {"gpu", 0, "NAME",
      RT_TEXT(struct arguments, gpu, .reads = rt_device_reads, .suggests = rt_device_suggest),
-     "The whole GPU, of the catalogue or a device file with `mig`; required but with --runs"},
+     "The whole GPU, of the catalogue or a device file with `mig`, or a slice of it, A100-40:3g.20gb, for "
+     "one model; required but with --runs"},
     {"throughput", 0, NULL, RT_FLAG(struct arguments, throughput),
      "Advise what gives the GPU most, not the smallest profile"},
     RT_HEADING("Of one model:"),
@@ -246,7 +247,7 @@ static int refuse_jobs(const struct rt_gpu_jobs *jobs, const struct rt_advice *a
     return rt_fail(
         RT_EUSAGE,
         "no partition of %s, and no turns on all of it, hold all %zu jobs and meet their targets; take "
-        "some to another GPU",
+        "some to another GPU (`rooftile pack` says how many GPUs they need)",
         advices[0].board.name, jobs->count);
 }
 
@@ -293,6 +294,17 @@ static int advise_partition(const struct arguments *arguments, const struct rt_g
     return status == RT_OK ? print(arguments, rt_partition_report(&advised)) : status;
 }
 
+/* Of one GPU, whole. */
+static int check_jobs(const struct arguments *arguments)
+{
+    struct rt_device gpu;
+    int status = rt_device_find(arguments->gpu, &gpu);
+    if (status == RT_OK && gpu.slice_of.sms > 0)
+        return rt_fail(RT_EUSAGE, "--gpu %s is a slice: of several jobs the GPU is divided; give %s",
+                       arguments->gpu, gpu.whole);
+    return status;
+}
+
 static int advise_jobs(const struct arguments *arguments, const struct rt_predictor *predictor)
 {
     struct rt_advise_options asked = advise_options(arguments, predictor);
@@ -301,6 +313,7 @@ static int advise_jobs(const struct arguments *arguments, const struct rt_predic
     if (status != RT_OK)
         return status;
     struct rt_advice *advices = rt_calloc(jobs.count, sizeof *advices);
+    status = check_jobs(arguments);
     for (size_t j = 0; status == RT_OK && j < jobs.count; j++)
         status = rt_advise(&jobs.job[j], arguments->gpu, &asked, &advices[j]);
     if (status == RT_OK)

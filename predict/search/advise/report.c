@@ -195,6 +195,14 @@ static void add_alternatives(struct rt_report *report, const struct rt_advised_p
                        advised->turns_meet ? "" : "; not every target is met");
 }
 
+static int most_instances(const struct rt_mig *mig)
+{
+    int most = 0;
+    for (int p = 0; p < mig->count; p++)
+        most = mig->profile[p].most > most ? mig->profile[p].most : most;
+    return most;
+}
+
 struct rt_report *rt_partition_report(const struct rt_advised_partition *advised)
 {
     struct rt_report *report = rt_report_new();
@@ -207,6 +215,11 @@ struct rt_report *rt_partition_report(const struct rt_advised_partition *advised
                        turns               ? json_string("turns")
                        : partition != NULL ? json_string("partition")
                                            : json_null());
+    if (advised->jobs->count > (size_t)most_instances(&advised->advices[0].mig))
+        rt_report_add_words(report, "instances",
+                            "it has %d instances at most, for %zu jobs; `rooftile pack` puts them on as many "
+                            "GPUs as they need",
+                            most_instances(&advised->advices[0].mig), advised->jobs->count);
     if (turns)
         rt_report_add_words(report, "advised", "no partition: the jobs take turns on the whole GPU");
     else if (partition != NULL)

@@ -6,7 +6,8 @@
 const double rt_pack_levels[RT_PACK_LEVELS] = {1, 0.5, 0.25, 0.1, 0.04};
 const char *const rt_pack_ways[RT_PACK_WAYS] = {"whole", "time slices", "side by side"};
 
-static const double NEIGHBOURS = 1.02; /* pack.h */
+/* pack.h */
+static const double NEIGHBOURS = 1.02, BY_WATTS = 0.11, BY_MEMORY = 0.15;
 
 static const struct rt_pack_batch *batch_of(const struct rt_pack_problem *problem, size_t job,
                                             const struct rt_pack_place *place)
@@ -29,6 +30,13 @@ static double share_us(const struct rt_pack_problem *problem, size_t job, const 
                        double bandwidth)
 {
     return time_at(batch_of(problem, job, place)->time_us + place->share * RT_PACK_LEVELS, bandwidth);
+}
+
+/* The part of its time that memory bounds: what half of the bandwidth adds. */
+static double memory_share(const struct rt_pack_problem *problem, size_t job,
+                           const struct rt_pack_place *place)
+{
+    return fmin(1, share_us(problem, job, place, 0.5) / share_us(problem, job, place, 1) - 1);
 }
 
 double rt_pack_alone_us(const struct rt_pack_problem *problem, size_t job, size_t batch, size_t share,
@@ -77,9 +85,17 @@ static void add_launches(const struct rt_pack_problem *problem, struct rt_pack_g
     }
 }
 
+/* A part of what the board has beside rest. */
+static double watts_of(const struct rt_pack_problem *problem, size_t job, const struct rt_pack_place *place)
+{
+    const struct rt_pack_batch *batch = batch_of(problem, job, place);
+    bool known = problem->dynamic_w > 0 && batch->watts != NULL && batch->watts[place->share] > 0;
+    return known ? batch->watts[place->share] / problem->dynamic_w : 0;
+}
+
 void rt_pack_side_by_side(const struct rt_pack_problem *problem, struct rt_pack_group *group)
 {
-    double drawn[RT_PACK_JOBS] = {0}, all = 0, sms = 0; /* drawn: shares of the bandwidth */
+    double drawn[RT_PACK_JOBS] = {0}, all = 0, sms = 0, watts = 0; /* drawn: shares of the bandwidth */
     for (size_t j = 0; j < problem->jobs; j++) {
         struct rt_pack_place *place = &group->place[j];
         if (!(group->jobs >> j & 1))
@@ -89,13 +105,16 @@ void rt_pack_side_by_side(const struct rt_pack_problem *problem, struct rt_pack_
                    problem->bandwidth_gbs;
         all += drawn[j];
         sms += problem->share_sms[place->share];
+        watts += watts_of(problem, j, place);
     }
     for (size_t j = 0; j < problem->jobs; j++) {
         struct rt_pack_place *place = &group->place[j];
         if (!(group->jobs >> j & 1))
             continue;
         double left = fmax(problem->share_sms[place->share] / sms, 1 - (all - drawn[j]));
-        place->step_us = NEIGHBOURS * share_us(problem, j, place, left);
+        double slower = NEIGHBOURS + BY_WATTS * (watts - watts_of(problem, j, place)) +
+                        BY_MEMORY * memory_share(problem, j, place);
+        place->step_us = slower * share_us(problem, j, place, left);
     }
     add_launches(problem, group);
 }

@@ -28,7 +28,8 @@ struct rt_pack_batch {
     double host_us;              /* that a thread of the host launches for */
     double memory_bytes;         /* of the GPU's memory that it takes */
     const double *bytes;         /* (shares) to and from memory, with the share's part of the L2 */
-    const double *time_us;       /* (shares, RT_PACK_LEVELS) with that, and its part of the power */
+    const double *watts;   /* (shares) of what it computes and moves, beside a busy board's own; 0: unknown */
+    const double *time_us; /* (shares, RT_PACK_LEVELS) with that part of the L2 */
 };
 
 struct rt_pack_job {
@@ -43,6 +44,7 @@ struct rt_pack_problem {
     double sms;
     double bandwidth_gbs;
     double memory_bytes;
+    double dynamic_w;        /* the board's power less what it draws at rest and for being busy; 0: unknown */
     double launchers;        /* threads of the host that launch; INFINITY: one for each job */
     const double *share_sms; /* (shares) growing; the SMs of the shares to choose from */
     size_t shares;
@@ -88,10 +90,12 @@ struct rt_pack_plan {
 /* --- what jobs on one GPU cost each other --- */
 
 /* Side by side: memory's bandwidth is what the others leave, at least a job's part by SMs. They are taken to
- * draw what they draw undisturbed, which is more than they will, so no forecast is too hopeful. L2 and power
- * are divided by SMs already (surface.c). What is left of neighbours is 2%: on MIG slices, which share
- * neither, MLPerf's runs with all other slices busy reach 0.981 of those with idle ones (mean of 19;
- * docs/log/parts.md). A thread of the host that launches for several jobs divides its time among them. */
+ * draw what they draw undisturbed, which is more than they will, so no forecast is too hopeful. The L2
+ * is divided by SMs already (surface.c). What is left of neighbours is 2%, as on MIG slices, where MLPerf's
+ * runs with all other slices busy reach 0.981 of those with idle ones (mean of 19); the clock, which the
+ * board's power holds down for all: by their watts; and L2 and bandwidth, by the part of its time that a job
+ * is bound by memory. Both constants are fitted to a tenth of iGniter's pairs (docs/log/parts.md). A thread
+ * of the host that launches for several jobs divides its time among them. */
 
 /* Of a job that has a share of its own and no neighbours, or one that has some whose traffic is not yet
  * known: nothing that neighbours do makes it faster. */
@@ -135,7 +139,7 @@ bool rt_pack_best_plan(const struct rt_pack_problem *problem, size_t gpus, unsig
 /* --- from a list of jobs to a problem --- */
 
 /* Every job, in every batch, forecast on every share of the SMs at
- * several bandwidths. A share with neighbours has its part of the L2 and of the board's power by SMs. */
+ * several bandwidths. A share with neighbours has its part of the L2 by SMs. */
 struct rt_pack_options {
     enum rt_share_kind kind;
     double step_percent; /* of the SMs, between the shares that are tried */

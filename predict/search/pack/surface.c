@@ -21,7 +21,7 @@ struct builder {
     struct rt_pack_surface *surface;
 };
 
-/* A share beside neighbours: its part of L2 and power, and at most so much bandwidth. */
+/* A share beside neighbours: its part of the L2, and at most so much bandwidth. */
 static int share_device(const struct rt_device *whole, double sms, enum rt_share_kind kind,
                         double bandwidth_gbs, struct rt_device *out)
 {
@@ -30,7 +30,6 @@ static int share_device(const struct rt_device *whole, double sms, enum rt_share
     if (status != RT_OK)
         return status;
     share.l2_mib *= sms / whole->sms;
-    share.power_w *= sms / whole->sms;
     share.bandwidth_gbs = fmin(share.bandwidth_gbs, bandwidth_gbs);
     *out = share;
     return RT_OK;
@@ -94,8 +93,15 @@ static double launching(const struct rt_forecast *forecast)
     return sum;
 }
 
+static double computing_w(const struct rt_forecast *forecast)
+{
+    const struct rt_forecast_energy *energy = &forecast->energy;
+    double joules = energy->joules - energy->parts[RT_ENERGY_ACTIVE] - energy->parts[RT_ENERGY_IDLE];
+    return joules > 0 ? 1e6 * joules / forecast->total_us : 0; /* NaN: 0 */
+}
+
 static int time_share(const struct builder *builder, const struct rt_graph *graph, size_t share,
-                      double *bytes, double *time_us)
+                      double *bytes, double *watts, double *time_us)
 {
     const struct rt_pack_problem *problem = &builder->surface->problem;
     int status = RT_OK;
@@ -104,6 +110,7 @@ static int time_share(const struct builder *builder, const struct rt_graph *grap
         struct rt_forecast forecast;
         struct rt_forecast_options options = builder->forecast;
         options.times_only = true;
+        options.energy = level == 0;
         status = share_device(builder->whole, problem->share_sms[share], builder->options->kind,
                               rt_pack_levels[level] * problem->bandwidth_gbs, &device);
         if (status == RT_OK)
@@ -111,8 +118,10 @@ static int time_share(const struct builder *builder, const struct rt_graph *grap
         if (status != RT_OK)
             break;
         time_us[share * RT_PACK_LEVELS + (size_t)level] = forecast.total_us;
-        if (level == 0)
+        if (level == 0) {
             bytes[share] = traffic(&forecast);
+            watts[share] = computing_w(&forecast);
+        }
         rt_forecast_release(&forecast);
     }
     return status;
@@ -121,9 +130,16 @@ static int time_share(const struct builder *builder, const struct rt_graph *grap
 static int time_whole(const struct builder *builder, const struct rt_graph *graph, struct rt_pack_batch *out)
 {
     struct rt_forecast forecast;
-    int status = rt_forecast_graph(graph, builder->predictor, builder->whole, &builder->forecast, &forecast);
+    struct rt_forecast_options options = builder->forecast;
+    options.energy = true;
+    int status = rt_forecast_graph(graph, builder->predictor, builder->whole, &options, &forecast);
     if (status != RT_OK)
         return status;
+    double own_w = 1e6 * (forecast.energy.parts[RT_ENERGY_ACTIVE] + forecast.energy.parts[RT_ENERGY_IDLE]) /
+                   forecast.total_us;
+    double left_w = builder->whole->power_w - own_w, known_w = builder->surface->problem.dynamic_w;
+    if (left_w > 0) /* of the job that leaves least: jobs that wait do not keep the board busy */
+        builder->surface->problem.dynamic_w = known_w > 0 ? fmin(known_w, left_w) : left_w;
     out->whole_us = forecast.total_us;
     out->kernels_us = forecast.total_us - forecast.host_us;
     out->host_us = fmin(launching(&forecast), forecast.total_us);
@@ -145,11 +161,13 @@ static int make_batch(const struct builder *builder, const struct rt_gpu_job *jo
     if (status != RT_OK)
         return status;
     double *bytes = numbers(builder->surface, problem->shares),
+           *watts = numbers(builder->surface, problem->shares),
            *time_us = numbers(builder->surface, problem->shares * RT_PACK_LEVELS);
     status = time_whole(builder, &graph, out);
     for (size_t s = 0; status == RT_OK && s < problem->shares; s++)
-        status = time_share(builder, &graph, s, bytes, time_us);
+        status = time_share(builder, &graph, s, bytes, watts, time_us);
     out->bytes = bytes;
+    out->watts = watts;
     out->time_us = time_us;
     rt_graph_release(&graph);
     return status;

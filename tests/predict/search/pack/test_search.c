@@ -14,7 +14,8 @@ struct random_jobs {
     struct rt_pack_problem problem;
     struct rt_pack_job job[RT_PACK_JOBS];
     struct rt_pack_batch batch[RT_PACK_JOBS][BATCHES];
-    double time_us[RT_PACK_JOBS][BATCHES][SHARES][RT_PACK_LEVELS], bytes[RT_PACK_JOBS][BATCHES][SHARES];
+    double time_us[RT_PACK_JOBS][BATCHES][SHARES][RT_PACK_LEVELS], bytes[RT_PACK_JOBS][BATCHES][SHARES],
+        watts[RT_PACK_JOBS][BATCHES][SHARES];
 };
 
 static double between(struct rt_random *random, double low, double high)
@@ -31,6 +32,7 @@ static void draw_batch(struct rt_random *random, struct random_jobs *r, size_t j
     double bandwidth = 1e3 * r->problem.bandwidth_gbs, whole = fmax(compute, memory);
     for (size_t s = 0; s < SHARES; s++) {
         r->bytes[j][b][s] = memory * bandwidth;
+        r->watts[j][b][s] = between(random, 0, 100);
         for (size_t l = 0; l < RT_PACK_LEVELS; l++)
             r->time_us[j][b][s][l] =
                 fmax(fmax(compute * 20 / share_sms[s], memory / rt_pack_levels[l]), host);
@@ -41,6 +43,7 @@ static void draw_batch(struct rt_random *random, struct random_jobs *r, size_t j
                                     .host_us = host,
                                     .memory_bytes = between(random, 1, 5),
                                     .bytes = r->bytes[j][b],
+                                    .watts = r->watts[j][b],
                                     .time_us = r->time_us[j][b][0]};
 }
 
@@ -50,6 +53,7 @@ static void draw(struct rt_random *random, size_t jobs, struct random_jobs *r)
     r->problem = (struct rt_pack_problem){.sms = 20,
                                           .bandwidth_gbs = 900,
                                           .memory_bytes = between(random, 6, 16),
+                                          .dynamic_w = between(random, 0, 200),
                                           .launchers = rt_random_uniform(random) < 0.5 ? INFINITY : 1,
                                           .share_sms = share_sms,
                                           .shares = SHARES,
@@ -231,6 +235,7 @@ static void test_neighbours_only_slow(void)
 static void test_contention_by_hand(void)
 {
     static const double sms[1] = {10}, bytes[1] = {800e6}; /* 800 us at 1,000 GB/s */
+    static const double watts[1] = {100};                  /* half of what the board has for it */
     static const double times[RT_PACK_LEVELS] = {1000, 1600, 3200, 8000, 20000};
     const struct rt_pack_batch batch = {.items = 2,
                                         .whole_us = 900,
@@ -238,12 +243,14 @@ static void test_contention_by_hand(void)
                                         .host_us = 900,
                                         .memory_bytes = 1,
                                         .bytes = bytes,
+                                        .watts = watts,
                                         .time_us = times};
     const struct rt_pack_job job[2] = {{"a", NAN, NAN, &batch, 1}, {"b", 500, 5000, &batch, 1}};
-    struct rt_pack_problem problem = {20, 1000, 10, INFINITY, sms, 1, job, 2};
+    struct rt_pack_problem problem = {20, 1000, 10, 200, INFINITY, sms, 1, job, 2};
     struct rt_pack_group group = {.jobs = 3, .way = RT_PACK_SHARED};
     rt_pack_side_by_side(&problem, &group);
-    RT_ASSERT_NEAR(group.place[0].step_us, 1.02 * 1600, 1e-12);
+    RT_ASSERT_NEAR(group.place[0].step_us, (1.02 + 0.11 * 0.5 + 0.15 * 0.6) * 1600, 1e-12);
+    problem.dynamic_w = 0; /* of a board whose watts are not known */
     problem.launchers = 1; /* 900 + 900 us of launches */
     rt_pack_side_by_side(&problem, &group);
     RT_ASSERT_NEAR(group.place[1].step_us, 1800, 1e-12);

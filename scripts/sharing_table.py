@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+"""Models on shares of a GPU's SMs, alone and beside another one, as measured and as forecast (docs/results/mig.md):
+
+  scripts/sharing_table.py ROOFTILE IGNITER-FOLDER      IGNITER-FOLDER holds v100_mps_latency.csv and v100_mps_pairs.csv
+
+TensorRT 8 in fp32 under MPS on a V100 (icloud-ecnu/igniter), with the copy of the images. What neighbours cost is the law of
+predict/search/pack/contention.c, with its constants; a tenth of the pairs, by which two of them were fitted, is left out."""
+import csv
+import hashlib
+import json
+import re
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+GPU, SMS, MODELS = "Tesla V100-SXM2-32GB", 80, ("alexnet", "vgg19")
+LAW = Path(__file__).parent.parent / "predict/search/pack/contention.c"
+BUSY = ("active", "idle")
+
+
+def rows(path):
+    with open(path, encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def step(program, model, batch, percent, more="", forecasts={}):
+    """`predict --json` of a step on a share; kept."""
+    key = model, batch, percent, more
+    if key not in forecasts:
+        share = f" ({round(SMS * percent / 100)} of {SMS} SMs)" if percent < 100 else ""
+        command = [program, "predict", "--gpu", GPU + share + more, "-m", model, "--batch", str(batch), "--dtype", "fp32", "--runtime", "graph",
+                   "--input", "pinned", "--interval", "0", "--json"]
+        forecasts[key] = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    return forecasts[key]
+
+
+def watts(forecast):
+    """Of what it computes and moves, and what the board draws beside that."""
+    parts, seconds = forecast["energy"]["parts_j"], forecast["total_ms"] / 1e3
+    return tuple(sum(value for name, value in parts.items() if (name in BUSY) == busy) / seconds for busy in (False, True))
+
+
+def constants():
+    found = re.search(r"NEIGHBOURS = ([\d.]+), BY_WATTS = ([\d.]+), BY_MEMORY = ([\d.]+)", LAW.read_text(encoding="utf-8"))
+    return tuple(map(float, found.groups()))
+
+
+def slowdown(program, me, other):
+    base, by_watts, by_memory = constants()
+    alone, beside = step(program, *me), step(program, *other)
+    half = step(program, *me, more=",bandwidth_gbs=450")
+    memory = min(1, half["total_ms"] / alone["total_ms"] - 1)
+    dynamic, own = watts(beside)
+    return base + by_watts * dynamic / (alone["energy"]["limit_w"] - own) + by_memory * memory
+
+
+def fitted(pair):
+    return int(hashlib.md5(repr(tuple(sorted(pair))).encode()).hexdigest()[:8], 16) % 10 == 0
+
+
+def mape(pairs):
+    return statistics.mean(abs(100 * (said / measured - 1)) for said, measured in pairs)
+
+
+def main(program, folder):
+    alone = {(row["model"], int(row["batch"]), int(row["share_pct"])): float(row["ms"]) for row in rows(folder / "v100_mps_latency.csv")}
+    print("| alone on a share | n | time | over its time at 80% |\n| --- | ---: | ---: | ---: |")
+    for model in MODELS:
+        for words, batches in (("batch 1", [1]), ("batch 2 to 32", range(2, 33))):
+            keys = [key for key in alone if key[0] == model and key[1] in batches]
+            said = {key: step(program, *key)["total_ms"] for key in keys}
+            over = [(said[key] / said[at], alone[key] / alone[at]) for key in keys if key[2] != 80 for at in [(*key[:2], 80)]]
+            print(f"| {model}, {words} | {len(keys)} | {mape([(said[key], alone[key]) for key in keys]):.1f} | {mape(over):.1f} |")
+    said, measured = [], []
+    for row in rows(folder / "v100_mps_pairs.csv"):
+        percent = int(row["share_a_pct"])
+        pair = (row["model_a"], int(row["batch_a"]), percent), (row["model_b"], int(row["batch_b"]), 100 - percent)
+        if fitted(pair) or not {row["model_a"], row["model_b"]} <= set(MODELS):
+            continue
+        for me, other, ms in ((*pair, row["ms_a"]), (*reversed(pair), row["ms_b"])):
+            said.append(slowdown(program, me, other))
+            measured.append(float(ms) / alone[me])
+    print(f"\npairs: {len(said)} slowdowns, {mape(zip(said, measured)):.1f}% off, correlation {statistics.correlation(said, measured):.2f}; "
+          f"always {constants()[0]}: {mape((constants()[0], m) for m in measured):.1f}")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
+    main(sys.argv[1], Path(sys.argv[2]))
