@@ -333,6 +333,8 @@ static int check_kind(const struct rt_model *model, unsigned does, const char *w
         {RT_DOES_CONVOLUTION, model->short_kernel > 0, "a convolution: its kernel (short_kernel)"},
         {RT_DOES_EXPERTS, model->experts.count > 0 && model->experts.topk > 0 && model->experts.width > 0,
          "experts: their number, those of a token and their width (experts.*)"},
+        {RT_DOES_SHARED, model->shared.blocks > 0 && model->shared.rank > 0,
+         "attention of others: how many there are and the width of adapters (shared.*)"},
         {RT_DOES_WINDOW, model->reach.window > 0, "a window: its tokens (reach.window)"},
         {RT_DOES_ATTENTION | RT_DOES_WINDOW, model->output.groups == 0 || model->layered.ratios.count > 0,
          "compressed keys: how many tokens each layer's stand for (compress_ratios)"},

@@ -103,6 +103,7 @@ enum rt_layer_does {
     RT_DOES_DENSE = 32,      /* a feed-forward */
     RT_DOES_EXPERTS = 64,
     RT_DOES_INDEX = 128, /* its attention has an indexer of its own, which layers without one share */
+    RT_DOES_SHARED = 256, /* before its mixer an attention layer whose weights others have, too (Zamba2) */
     RT_DOES_MIXERS = 31,
     RT_DOES_FEEDS = 96,
 };
@@ -258,6 +259,11 @@ struct rt_model {
         bool bias, conv_bias, normed; /* its products; its convolution; a norm before the last product */
         bool inner_normed;            /* Mamba-1: norms of what steps and states are made of (Jamba) */
     } states;
+    struct { /* Zamba2's attention layers: how many there are, which layers take in turn; columns of the adapters
+              * that each layer has beside their feed-forward, and beside their attention, too */
+        int64_t blocks, rank;
+        bool attention;
+    } shared;
     int64_t short_kernel; /* of a gated short convolution */
     bool ffn_adjusted;    /* LFM2: 2/3 of the given width, and a multiple of: */
     int64_t ffn_multiple;

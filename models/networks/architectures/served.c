@@ -219,7 +219,46 @@ static void begin_kind(struct rt_stack *stack, const struct rt_layer_kind *kind)
     stack->window = window || model->layered.ratios.count > 0 ? model->reach.window : 0;
     stack->chunk = 0;
     stack->rotary_dim = model->rotary.dim < stack->shape.head_dim ? model->rotary.dim : stack->shape.head_dim;
-    rt_graph_add_block(stack->graph, kind_name(stack->graph, kind), RT_BLOCK_LAYER, kind->count);
+}
+
+/* Zamba2: attention and feed-forward over the layer's input beside the embedding, of weights that layers take
+ * in turn; the layer's own adapters and product follow, and the sum goes to its mixer (Zamba2HybridLayer;
+ * Glorioso et al., arXiv 2411.15242). */
+static uint32_t shared_layer(struct rt_served *step, struct rt_stack *stack)
+{
+    const struct rt_model *model = stack->model;
+    struct rt_graph *graph = stack->graph;
+    int64_t rows = stack->shape.rows, h = model->hidden;
+    rt_graph_add_block(graph, "shared_layer", RT_BLOCK_LAYER, step->kind->count);
+    if (model->shared.blocks < step->kind->count)
+        graph->blocks[graph->block_count - 1].distinct = model->shared.blocks;
+    uint32_t x = rt_served_vector(graph, "shared.join", RT_OP_COPY, RT_NO_INPUT, RT_NO_INPUT, rows, 2 * h);
+    x = rt_served_attention(step, rt_served_rmsnorm(graph, "shared.norm", x, rows, 2 * h));
+    return rt_served_dense(step, rt_served_rmsnorm(graph, "shared.mlp_norm", x, rows, h));
+}
+
+static uint32_t adapt(const struct rt_stack *stack, const char *const name[2], uint32_t x, int64_t in,
+                      int64_t out)
+{
+    int64_t rows = stack->shape.rows, rank = stack->model->shared.rank;
+    x = rt_build_linear(stack->graph, name[0], x, rows, in, rank, false);
+    return rt_build_linear(stack->graph, name[1], x, rows, rank, out, false);
+}
+
+static uint32_t shared_own(const struct rt_served *step, uint32_t x)
+{
+    static const char *const feed_names[] = {"shared.mlp_adapter.down", "shared.mlp_adapter.up"},
+                             *const names[3][2] = {{"shared.q_adapter.down", "shared.q_adapter.up"},
+                                                   {"shared.k_adapter.down", "shared.k_adapter.up"},
+                                                   {"shared.v_adapter.down", "shared.v_adapter.up"}};
+    const struct rt_stack *stack = step->stack;
+    const struct rt_shape *s = &stack->shape;
+    int64_t h = stack->model->hidden;
+    for (int i = 0; i < 3 && stack->model->shared.attention; i++)
+        adapt(stack, names[i], x, 2 * h, (i == 0 ? s->heads : s->kv_heads) * s->head_dim);
+    adapt(stack, feed_names, x, h, 2 * s->ffn_width);
+    x = rt_build_linear(stack->graph, "shared.out", x, s->rows, h, h, false);
+    return rt_served_vector(stack->graph, "shared.add", RT_OP_ADD, x, RT_NO_INPUT, s->rows, h);
 }
 
 static uint32_t kinds_of_layers(struct rt_served *step, struct rt_stack *stack, uint32_t x)
@@ -227,7 +266,11 @@ static uint32_t kinds_of_layers(struct rt_served *step, struct rt_stack *stack, 
     for (int64_t k = 0; k < stack->model->layered.kind_count; k++) {
         step->kind = &stack->model->layered.kinds[k];
         begin_kind(stack, step->kind);
-        x = kind_layer(step, x);
+        bool shares = rt_served_does(step, RT_DOES_SHARED);
+        x = shares ? shared_layer(step, stack) : x;
+        rt_graph_add_block(stack->graph, kind_name(stack->graph, step->kind), RT_BLOCK_LAYER,
+                           step->kind->count);
+        x = kind_layer(step, shares ? shared_own(step, x) : x);
     }
     return x;
 }

@@ -82,10 +82,10 @@ uint32_t rt_served_attention(struct rt_served *step, uint32_t x)
         return rt_served_compressed(step, x);
     int64_t wide = s->heads * s->head_dim, keys = s->kv_heads * s->head_dim,
             values = s->kv_heads * s->value_dim, out = s->heads * s->value_dim, gates = gate_columns(stack);
+    int64_t width = rt_served_does(step, RT_DOES_SHARED) ? 2 * model->hidden : model->hidden;
     int64_t made = model->keys_are_values && stack->window == 0 ? 0 : values;
     uint32_t in = x;
-    x = rt_build_linear(graph, "attn.qkv", x, s->rows, model->hidden, wide + keys + made + gates,
-                        model->bias.qkv);
+    x = rt_build_linear(graph, "attn.qkv", x, s->rows, width, wide + keys + made + gates, model->bias.qkv);
     x = norm_heads(step, x);
     if (stack->rotary_dim > 0)
         x = rt_served_vector(graph, "attn.rotary", RT_OP_ROTARY, x, RT_NO_INPUT, s->rows,
