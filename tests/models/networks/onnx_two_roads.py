@@ -21,8 +21,8 @@ SOURCE = pathlib.Path(__file__).resolve().parents[3]
 BATCH, SEQUENCE = 2, 16
 EXPORTERS = "dynamo", "torchscript", "sdpa"
 INFERENCE = ["--mode", "inference", "--dtype"]
-MODES = {"inference": ("differences.txt", {"forward"}, [*INFERENCE, "fp32"]),
-         "training": ("training.txt", {"backward", "accumulate"}, ["--mode", "training", "--dtype", "fp32"]),
+MODES = {"inference": ("differences.txt", {"forward"}, [*INFERENCE, "fp32", "--runtime", "eager-math"]),
+         "training": ("training.txt", {"backward", "accumulate"}, ["--mode", "training", "--dtype", "fp32", "--runtime", "eager-math"]),
          "fused-training": ("fused-training.txt", {"backward", "accumulate"}, ["--mode", "training", "--dtype", "bf16"]),
          "fused": ("fused.txt", {"forward"}, [*INFERENCE, "bf16", "--runtime", "eager"]),
          "compiled": ("compiled.txt", {"forward"}, [*INFERENCE, "bf16", "--runtime", "compile"])}
