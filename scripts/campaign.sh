@@ -156,9 +156,9 @@ threads_words() { # COMMAND
     explore) echo "explore --gpu H100 --model gpt2 -q --vary sms=60:200 --sample 60 -t 8" ;;
     plan) echo "plan --model gpt2 --gpu H100 --gpus 1,2 --isl 64 --osl 8 --users 1,2 -q -t 8" ;;
     plan-train) echo "plan --train --model gpt2 --gpu H100 --gpus 4 --batch 8 -q -t 8" ;;
-    import) echo "dataset import --format csv in/csv -q -o out.h5 --overwrite" ;;
+    import) echo "dataset import --format csv in/csv -q -o imported.h5 --overwrite" ;;
     crossval) echo "crossval in/a.h5 --leave-out gpu -p linear -q --jobs 4 -o folds --overwrite" ;;
-    collect) echo "collect --backend cpu --threads 4 -q --count 8 --budget 5s -o cpu.h5 --overwrite" ;;
+    collect) echo "collect --backend cpu -q --count 8 --budget 5s -o cpu.h5 --overwrite" ;;
     esac
 }
 threads_turn() { # COMMAND
