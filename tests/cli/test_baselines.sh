@@ -31,7 +31,7 @@ for kind in linear:0.01 wave-scaling:5; do
     succeeds "$kind: is off by what it should be" python3 known.py $kind.json "$most" $kind
     refuses "$kind has nothing to calibrate" 2 "a predictor of kind \"$kind\" has nothing to calibrate" \
         "$ROOFTILE" calibrate -p $kind.h5 data.h5 --gpu A100 -o x.h5
-    refuses "$kind: families of a model that were not measured" 1 "the predictor has no network for bmm, linear, elementwise" \
+    refuses "$kind: families of a model that were not measured" 1 "the predictor has no network for linear, elementwise, attention" \
         "$ROOFTILE" predict -p $kind.h5 --gpu A100 --model gpt2 --dtype fp32
     succeeds "$kind: unless the roofline may stand in" "$ROOFTILE" predict -p $kind.h5 --gpu A100 --model gpt2 --dtype fp32 --fallback --explain
     holds "$kind: is told to be what forecast" "$kind" stdout

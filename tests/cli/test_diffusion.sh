@@ -88,7 +88,7 @@ cat >v3/data/tasks/text-to-video.json <<'END'
   "video_height": 480, "video_width": 832, "num_frames": 81, "fps": 15, "inference_steps": 2, "weight_precision": "bfloat16",
   "batch_latency_s": 4.0, "energy_per_video_joules": 2600, "avg_power_watts": 650}]}
 END
-echo '{"task": "gpqa", "configurations": [{"model_id": "a"}]}' >v3/data/tasks/gpqa.json
+echo '{"task": "image-chat", "configurations": [{"model_id": "a"}]}' >v3/data/tasks/image-chat.json
 succeeds "its runs" python3 "$ROOFTILE_SOURCE/scripts/corpora/mlenergy.py" v3 -o v3.csv
 cp stdout said.txt
 is "sizes" "$(cells image v3.csv)" "480x832|1024x1024|512x1024"

@@ -29,8 +29,8 @@ holds "the first that fits is named" "; --batch $batch takes" stderr
 succeeds "as text" predict $step --max-batch
 holds "with what the next takes" "largest batch  $batch: " stdout
 
-# ---- what the host loads into the context counts ----
-succeeds "another host" predict $step --max-batch --host a100-2022 --json
+# ---- what the runtime loads into the context counts ----
+succeeds "another runtime" predict $step --max-batch --runtime eager-1.13 --json
 is "is what is asked" "$(value max_batch.used_gib)" "$(value memory.used_gib)"
 fewer=$(value max_batch.batch)
 if [ "$fewer" -lt "$batch" ]; then ok "leaves room for fewer"; else not_ok "leaves room for fewer" "$fewer, not below $batch"; fi

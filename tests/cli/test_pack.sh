@@ -56,7 +56,7 @@ list model,dtype gpt3-13b,
 refuses "a model larger than the memory" 1 "jobs.csv:2: gpt3-13b needs" pack --gpu T4 jobs.csv
 list model,dtype resnet18, gpt2-large,fp8
 refuses "a dtype that the GPU lacks" 1 "jobs.csv:3: " pack --gpu T4 jobs.csv
-list model,mode,batch,rate resnet50,,8,900 resnet50,,8,900
+list model,mode,batch,rate resnet50,,8,1400 resnet50,,8,1400
 refuses "too few GPUs" 1 "1 x NVIDIA A100-PCIE-40GB do not meet all targets; 2 do (--gpus 2)" pack --gpu A100-PCIE-40GB --gpus 1 jobs.csv
 list model,batch resnet50,0
 refuses "a batch of 0" 1 'jobs.csv:2: batch is "0"' pack --gpu T4 jobs.csv
