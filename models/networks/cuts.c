@@ -51,8 +51,11 @@ static int check_sequence(const struct rt_parallelism *parallel, const struct rt
 
 static bool is_fused(const struct rt_graph_options *options, const struct rt_model *model)
 {
-    return rt_dtypes[options->dtype].bytes <= 2 && model->architecture->attention->fusable &&
-           rt_graph_fuses_attention(options);
+    struct rt_graph_options beside = *options; /* products in fp8 leave attention in 16 bits */
+    if (rt_dtype_is_narrow(beside.dtype))
+        beside.dtype = RT_BF16;
+    return rt_dtypes[beside.dtype].bytes <= 2 && model->architecture->attention->fusable &&
+           rt_graph_fuses_attention(&beside);
 }
 
 /* Each GPU has a piece of both halves of a sequence, so that all see as many keys. */

@@ -96,7 +96,7 @@ is "frames" "$(cells frames v3.csv)" "81||"
 is "GPUs" "$(cells option v3.csv)" "||ulysses2-ring2"
 is "the energy of all GPUs, mJ" "$(cells energy_mj v3.csv)" "2600000|1200000|2000000"
 is "the power of one" "$(cells power_w v3.csv)" "650|600|500"
-holds "LLM servers are counted" "left out: 1 rows, LLM servers of gpqa" said.txt
+holds "LLM servers are counted" "left out: 1 rows, LLM servers of image-chat" said.txt
 succeeds "they are imported" "$ROOFTILE" dataset import -f workloads v3.csv -o v3.h5 --strict
 succeeds "and judged" "$ROOFTILE" evaluate -p pretrained --workloads v3.h5 --json
 is "all of them" "$(python3 -c 'import json; print(len(json.load(open("stdout"))["rows"]))')" 3

@@ -315,6 +315,14 @@ static int settle(const char *model, const char *const fields[][2], struct rt_se
     return status;
 }
 
+/* Products in fp8 leave attention in 16 bits, in one kernel. */
+static void test_context_parallel_in_fp8(void)
+{
+    static const char *const fields[5][2] = {{"cp", "2"}, {"quant", "fp8"}, {"runtime", "megatron"}};
+    struct rt_settled_step settled;
+    RT_ASSERT_OK(settle("llama-3-8b", fields, &settled));
+}
+
 static void test_refused(void)
 {
     static const struct {
@@ -347,4 +355,4 @@ static void test_refused(void)
 RT_TESTS(RT_TEST(test_as_many_products), RT_TEST(test_fusion), RT_TEST(test_attention_backward),
          RT_TEST(test_optimizer_bytes), RT_TEST(test_sequence_parallel), RT_TEST(test_fp8),
          RT_TEST(test_context_parallel), RT_TEST(test_experts), RT_TEST(test_recompute), RT_TEST(test_lora),
-         RT_TEST(test_refused))
+         RT_TEST(test_context_parallel_in_fp8), RT_TEST(test_refused))
