@@ -187,14 +187,16 @@ static int forecast(void *context, size_t item, size_t member)
     struct search *search = context;
     uint32_t candidate = search->list[item];
     struct rt_training_candidate *c = &search->plan->candidate[candidate];
-    double *numbers = search->table.numbers + (size_t)candidate * TRAINED_NUMBERS;
     (void)member;
-    if (search->journal != NULL && search->table.done[candidate]) {
+    if (search->journal == NULL) /* then there is no table */
+        return forecast_anew(search, c);
+    double *numbers = search->table.numbers + (size_t)candidate * TRAINED_NUMBERS;
+    if (search->table.done[candidate]) {
         take_numbers(numbers, c);
         return RT_OK;
     }
     int status = forecast_anew(search, c);
-    if (status == RT_OK && search->journal != NULL)
+    if (status == RT_OK)
         keep_numbers(c, numbers);
     return status;
 }
