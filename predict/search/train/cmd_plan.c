@@ -8,6 +8,7 @@
 #include "predict/search/train/command.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { MOST_GPUS = 1 << 20, MOST_TOKENS = 1 << 20 };
@@ -257,11 +258,15 @@ static int take_part(struct arguments *arguments)
     struct rt_names *shards = &arguments->training.shards;
     size_t kept = 0;
     int status = RT_OK;
-    for (size_t i = 0; status == RT_OK && i < shards->count; i++)
-        if (strchr(shards->name[i], '/') != NULL)
-            status = rt_read_shard(NULL, "--shard", shards->name[i], &arguments->shared.shard);
-        else
+    for (size_t i = 0; i < shards->count; i++) {
+        if (strchr(shards->name[i], '/') == NULL) {
             shards->name[kept++] = shards->name[i];
+            continue;
+        }
+        if (status == RT_OK)
+            status = rt_read_shard(NULL, "--shard", shards->name[i], &arguments->shared.shard);
+        free(shards->name[i]);
+    }
     shards->count = kept;
     if (status == RT_OK && kept > 0 && !arguments->train)
         return rt_fail(RT_EUSAGE, "--shard %s is for plans of training; add --train", shards->name[0]);
