@@ -265,7 +265,7 @@ static int take_part(struct arguments *arguments)
         }
         if (status == RT_OK)
             status = rt_read_shard(NULL, "--shard", shards->name[i], &arguments->shared.shard);
-        free(shards->name[i]);
+        free((void *)shards->name[i]); /* rt_names owns it */
     }
     shards->count = kept;
     if (status == RT_OK && kept > 0 && !arguments->train)
