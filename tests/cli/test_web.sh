@@ -116,10 +116,12 @@ python3 - "$(cat slow)" <<'P'
 import http.client, json, sys
 from urllib.parse import urlsplit
 connection = http.client.HTTPConnection(urlsplit(sys.argv[1]).netloc, timeout=300)
-connection.request("POST", "/v1/serve", json.dumps({"model": "llama-3.1-70b", "gpu": "H100", "tp": 8, "isl": 2000, "osl": 4000, "concurrency": 256, "requests": 200000}))
+connection.request("POST", "/v1/serve", json.dumps({"model": "llama-3.1-70b", "gpu": "H100", "tp": 8, "isl": 2000, "osl": 4000, "concurrency": 256, "requests": 50000000}))
 answer = connection.getresponse()
 text = answer.read().decode()
-print("ok out of time" if answer.status == 504 and "longer than" in text else f"not ok out of time\n# {answer.status} {text[:300]}")
+right = answer.status == 504 and "longer than" in text
+print("ok out of time" if right else f"not ok out of time\n# {answer.status} {text[:300]}")
+sys.exit(not right)
 P
 [ $? = 0 ] || failures=1
 kill $server
