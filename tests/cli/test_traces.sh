@@ -2,6 +2,7 @@
 . "$(dirname "$0")/lib.sh"
 command -v python3 >/dev/null || skip_all traces "no python3"
 traces=$ROOFTILE_SOURCE/scripts/corpora/traces.py
+cd "$work" || exit 1
 cat >make.py <<'P'
 import json, sqlite3
 json.dump({"deviceProperties": [{"id": 0, "name": "NVIDIA H100 80GB HBM3"}], "traceEvents": [
