@@ -9,10 +9,11 @@
  *
  * Functions that can fail return 0 or a negative number, and rooftile_error() is then one sentence that names
  * the place and the remedy; what they were to fill is left as it was. Objects are opaque: every _open, _find
- * and rooftile_forecast has its _free, which accepts NULL. Any other NULL that is not said to be allowed is such a
- * failure, not a crash; functions that return no number of that kind then return NULL or 0 or leave all as it was. Objects are not changed once made, so threads may
- * share them; the sentence of the last failure is each thread's own. Functions that read predictors and
- * datasets, and reports, take turns: HDF5 is not made for threads.
+ * and rooftile_forecast has its _free, which accepts NULL. Any other NULL that is not said to be allowed is
+ * such a failure, not a crash; functions that return no number of that kind then return NULL or 0 or leave
+ * all as it was. Objects are not changed once made, so threads may share them; the sentence of the last
+ * failure is each thread's own. Functions that read predictors and datasets, and reports, take turns: HDF5 is
+ * not made for threads.
  *
  * Structs of this header keep their members: a program that was built against one release runs with the next.
  * What is new is another function, a number by its key (rooftile_forecast_number), or a member of a report

@@ -6,7 +6,6 @@
 #include "base/text.h"
 
 #include <ctype.h>
-#include <math.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -139,24 +138,23 @@ int rt_read_real(const struct rt_option_value *field, const char *option, const 
     return rt_argument_real(option, text, field->from, field->to, value);
 }
 
-/* A time in a unit of `seconds`, which a number alone has. */
+/* A time in the option's `unit` of so many seconds, which a number alone has too. */
 static int read_time(const struct rt_option_value *field, const char *option, const char *text,
                      const char *unit, double seconds, double *out)
 {
-    static const struct {
+    const struct {
         const char *suffix;
         double seconds;
-    } units[] = {{"ms", 1e-3}, {"s", 1}, {"m", 60}, {"h", 3600}};
-    size_t digits = strlen(text);
-    double parsed = -1, scale = text[0] != '\0' && !isalpha((unsigned char)text[digits - 1]) ? seconds : NAN;
+    } units[] = {{"", seconds}, {"ms", 1e-3}, {"s", 1}, {"m", 60}, {"h", 3600}};
+    size_t digits = strlen(text), u = 0;
+    double parsed = -1;
     while (digits > 0 && isalpha((unsigned char)text[digits - 1]))
         digits--;
-    for (size_t u = 0; u < RT_COUNT(units); u++)
-        if (strcmp(text + digits, units[u].suffix) == 0)
-            scale = units[u].seconds;
-    if (rt_parse_real(text, digits, &parsed) != 0 || !(parsed * scale >= 0))
+    while (u < RT_COUNT(units) && strcmp(text + digits, units[u].suffix) != 0)
+        u++;
+    if (u == RT_COUNT(units) || rt_parse_real(text, digits, &parsed) != 0 || !(parsed >= 0))
         return rt_fail(RT_EUSAGE, "%s %s: must be a time such as 200ms, 60s, 8m or 2h", option, text);
-    parsed *= scale == seconds ? 1 : scale / seconds;
+    parsed *= units[u].seconds / seconds; /* exactly 1 in its own unit */
     if (parsed < field->from || parsed > field->to)
         return rt_fail(RT_EUSAGE, "%s %s: must be from %g %s to %g %s", option, text, field->from, unit,
                        field->to, unit);

@@ -167,8 +167,8 @@ static void add_inputs(const struct rt_command_line *line, const struct rt_optio
         field->reads(texts.name[i], inputs);
 }
 
-/* Is anything there that this command would write? Where nothing is, no input can be lost: then models are not
- * read for the files beside them. */
+/* Is anything there that this command would write? Where nothing is, no input can be lost: then models are
+ * not read for the files beside them. */
 static bool any_output(const struct rt_command_line *line)
 {
     for (size_t i = 0; i < line->command->option_count; i++) {

@@ -34,7 +34,8 @@ void rt_plot_axes(struct rt_plot *plot, const char *x_label, enum rt_scale x_sca
 
 /* (count) each. Names may be "": those are not in the legend. */
 void rt_plot_points(struct rt_plot *plot, const char *name, const double *x, const double *y, size_t count);
-/* The points of the series that was added last have names (its count), which a reader's pointer brings up. For a few. */
+/* The points of the series that was added last have names (its count), which a reader's pointer brings up.
+ * For a few. */
 void rt_plot_point_names(struct rt_plot *plot, const char *const *names);
 void rt_plot_line(struct rt_plot *plot, const char *name, const double *x, const double *y, size_t count);
 /* Points with a vertical bar from `low` to `high`. */

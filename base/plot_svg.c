@@ -236,15 +236,6 @@ static const char *next_name(struct rewriter *to, int colour)
     return NULL;
 }
 
-static void add_escaped(struct rt_text *out, const char *text)
-{
-    for (; *text != '\0'; text++)
-        if (*text == '<' || *text == '&')
-            rt_text_add(out, "&%s;", *text == '<' ? "lt" : "amp");
-        else
-            rt_text_add(out, "%c", *text);
-}
-
 /* A point: full circles as dots of one path, other markers one by one. */
 static void rewrite_point(struct rewriter *to, const char *tag)
 {
@@ -262,7 +253,7 @@ static void rewrite_point(struct rewriter *to, const char *tag)
                     marker, x, y, scale, class);
         if (name != NULL) {
             rt_text_add(&to->out, "><title>");
-            add_escaped(&to->out, name);
+            rt_text_add_html(&to->out, name);
         }
         rt_text_add(&to->out, name != NULL ? "</title></use>\n" : "/>\n");
         return;

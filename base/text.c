@@ -171,28 +171,23 @@ void rt_print_markdown(FILE *file, const char *text, enum rt_markdown kind)
 
 /* ---- HTML ---- */
 
+void rt_text_add_html(struct rt_text *out, const char *text)
+{
+    static const char signs[] = "&<>\"'";
+    static const char *const entities[] = {"&amp;", "&lt;", "&gt;", "&quot;", "&#39;", ""};
+    char *printable = rt_text_printable(text, true);
+    for (const char *at = printable; *at != '\0';) {
+        size_t plain = strcspn(at, signs);
+        rt_text_add(out, "%.*s%s", (int)plain, at, entities[strchr(signs, at[plain]) - signs]);
+        at += plain + (at[plain] != '\0');
+    }
+    free(printable);
+}
+
 void rt_html_text(const char *text, FILE *file)
 {
-    char *printable = rt_text_printable(text, true);
-    for (const char *at = printable; *at != '\0'; at++)
-        switch (*at) {
-        case '&':
-            fputs("&amp;", file);
-            break;
-        case '<':
-            fputs("&lt;", file);
-            break;
-        case '>':
-            fputs("&gt;", file);
-            break;
-        case '"':
-            fputs("&quot;", file);
-            break;
-        case '\'':
-            fputs("&#39;", file);
-            break;
-        default:
-            fputc(*at, file);
-        }
-    free(printable);
+    struct rt_text html = {0};
+    rt_text_add_html(&html, text);
+    fputs(html.length > 0 ? html.text : "", file);
+    rt_text_release(&html);
 }

@@ -47,8 +47,9 @@ struct rt_number_text rt_number_text(double number);
 /* A bar of 1 to 32 letters for a share of 0 to 1. Free with free(). */
 char *rt_text_bar(double share);
 
-/* Prints text, also between double quotes of an attribute: & < > " ' as entities, control characters and what
- * is no UTF-8 as in printable.h; line ends stay. */
+/* Text of HTML or SVG, also between double quotes of an attribute: & < > " ' as entities, control characters
+ * and what is no UTF-8 as in printable.h; line ends stay. */
+void rt_text_add_html(struct rt_text *out, const char *text);
 void rt_html_text(const char *text, FILE *file);
 
 #endif

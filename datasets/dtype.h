@@ -25,7 +25,8 @@ enum rt_dtype {
     RT_DTYPE_COUNT
 };
 
-/* What of an fp32 model matrix units multiply in TF32 (torch.backends.cuda.matmul.allow_tf32, cudnn.allow_tf32). */
+/* What of an fp32 model matrix units multiply in TF32 (torch.backends.cuda.matmul.allow_tf32,
+ * cudnn.allow_tf32). */
 enum rt_tf32_use { RT_TF32_NONE, RT_TF32_CONV, RT_TF32_ALL, RT_TF32_USES };
 extern const char *const rt_tf32_uses[RT_TF32_USES]; /* "none", "conv", "all" */
 

@@ -61,8 +61,9 @@ double rt_power_flops(const struct rt_device *device, enum rt_family family, enu
     return 1e6 * matrix_clock_mhz(device, dtype, flops_a_cycle) * flops_a_cycle;
 }
 
-/* cuDNN's TF32 kernels are Ampere's, whose instructions are issued by warps: on Hopper such reach 0.63 of the peak (Luo
- * et al. 2024, arXiv 2402.13499), 1,290 FLOP a cycle of a multiprocessor, and no newer design is known to do more. */
+/* cuDNN's TF32 kernels are Ampere's, whose instructions are issued by warps: on Hopper such reach 0.63 of the
+ * peak (Luo et al. 2024, arXiv 2402.13499), 1,290 FLOP a cycle of a multiprocessor, and no newer design is
+ * known to do more. */
 static const double TF32_BY_WARPS = 1290;
 
 double rt_issued_flops(const struct rt_device *device, enum rt_family family, enum rt_dtype dtype)

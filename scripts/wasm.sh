@@ -3,8 +3,8 @@
 #
 #   scripts/wasm.sh [FOLDER]      default dist/wasm: index.html, rooftile.js, rooftile.wasm
 #
-# Needs Debian's emscripten and cmake, and the sources of jansson, libcsv and zlib, which are taken from Debian's archive, or
-# from $ROOFTILE_SOURCES: its folders jansson, libcsv and zlib.
+# Needs Debian's emscripten and cmake, and the sources of jansson, libcsv and zlib: by apt from where this machine takes its
+# packages, or from $ROOFTILE_SOURCES, its folders jansson, libcsv and zlib.
 set -eu
 case ${1:-} in
 -*)
@@ -19,20 +19,24 @@ setup_packages emscripten cmake make pkg-config libhdf5-dev
 mkdir -p "$build" "$out"
 sources=${ROOFTILE_SOURCES:-$build/sources}
 
+# From where this machine takes its packages: its own list, of sources instead.
 fetch_sources() {
-    local here=$build/sources options
-    mkdir -p "$here/lists/partial"
-    echo "deb-src [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian bookworm main" >"$here/sources.list"
-    options="-o Dir::Etc::SourceList=$here/sources.list -o Dir::Etc::SourceParts=/dev/null -o Dir::State::Lists=$here/lists"
+    local here=$build/sources name options file
+    mkdir -p "$here/lists/partial" "$here/list.d"
+    for file in /etc/apt/sources.list.d/*.sources; do
+        [ ! -e "$file" ] || sed 's/^Types:.*/Types: deb-src/' "$file" >"$here/list.d/${file##*/}"
+    done
+    cat /etc/apt/sources.list /etc/apt/sources.list.d/*.list 2>/dev/null | sed -n 's/^deb /deb-src /p' >"$here/list.d/own.list"
+    options="-o Dir::Etc::SourceList=/dev/null -o Dir::Etc::SourceParts=$here/list.d -o Dir::State::Lists=$here/lists"
     # shellcheck disable=SC2086  # a list of words
-    (cd "$here" && apt-get $options -qq update && apt-get $options -qq source --download-only jansson libcsv zlib)
+    (cd "$here" && { apt-get $options -qq update || true; } && apt-get $options -qq source --download-only jansson libcsv zlib)
     for name in jansson libcsv zlib; do
         mkdir -p "$here/$name"
         tar -xf "$here/$name"_*.orig.tar.* -C "$here/$name" --strip-components=1
     done
 }
 if [ ! -e "$sources/zlib" ]; then
-    echo "Taking the sources of jansson, libcsv and zlib from Debian" >&2
+    echo "Taking the sources of jansson, libcsv and zlib by apt" >&2
     fetch_sources >"$build/sources.log" 2>&1 || { tail -n 5 "$build/sources.log" >&2; exit 1; }
 fi
 hdf5=$(pkg-config --cflags-only-I hdf5 2>/dev/null || pkg-config --cflags-only-I hdf5-serial) # its header alone

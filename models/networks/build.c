@@ -427,7 +427,8 @@ uint32_t rt_build_groupnorm(struct rt_graph *graph, const char *name, uint32_t x
         norm->moments = true;
         norm->bytes /= 2;
         norm->flops -= 2 * (double)rows * (double)cols;
-        rt_graph_add_kernel(graph, RT_FORWARD, RT_OP_BATCHNORM_INFERENCE, (const int64_t[]){1, rows, 1, cols});
+        rt_graph_add_kernel(graph, RT_FORWARD, RT_OP_BATCHNORM_INFERENCE,
+                            (const int64_t[]){1, rows, 1, cols});
     }
     return node;
 }

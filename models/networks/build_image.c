@@ -266,9 +266,9 @@ struct rt_image rt_image_activation(struct rt_graph *graph, const char *name, en
 /* --- pools --- */
 
 /* A thread an output finds its window and loads it element by element (aten/native/cuda/DilatedMaxPool2d.cu,
- * AveragePool2d.cu): so many cycles of a multiprocessor an output, and an element. KernelBench's maximum over 16 and
- * over 8 elements on the H100 gives both (v0.1, problems 42 and 41: 14.1 and 14.0 ms); its other pools and GPUs judge
- * them (docs/log/vision.md). */
+ * AveragePool2d.cu): so many cycles of a multiprocessor an output, and an element. KernelBench's maximum over
+ * 16 and over 8 elements on the H100 gives both (v0.1, problems 42 and 41: 14.1 and 14.0 ms); its other pools
+ * and GPUs judge them (docs/log/vision.md). */
 double rt_pool_cycles(double outputs, double window)
 {
     const double output = 1.69, element = 0.224;
@@ -287,8 +287,8 @@ static struct rt_graph_kernel *pool_kernel(struct rt_graph *graph, enum rt_phase
 {
     struct rt_graph_kernel *kernel =
         rt_graph_add_kernel(graph, phase, op,
-                            (const int64_t[]){x.batch, x.channels, x.height, x.width, pool.kernel, pool.stride,
-                                              pool.padding, pool.ceil ? 1 : -1});
+                            (const int64_t[]){x.batch, x.channels, x.height, x.width, pool.kernel,
+                                              pool.stride, pool.padding, pool.ceil ? 1 : -1});
     if (phase == RT_FORWARD && !graph->options.channels_last)
         kernel->own_cycles = rt_pool_cycles((double)rt_image_elements(pool_output(x, pool)),
                                             (double)(pool.kernel * pool.kernel));

@@ -213,10 +213,11 @@ struct rt_graph_kernel {
     bool scalar_loads; /* moves its elements one by one: rt_graph_mark_scalar_loads */
     enum rt_gpu_group group; /* of a collective; the first one, of tensor-parallel GPUs, where nobody says */
     bool flash2;             /* attention by FlashAttention-2, whatever the GPU (rt_flash2_us) */
-    /* What the threads of PyTorch's own kernel take beside memory, in cycles of a multiprocessor; 0: no more. */
+    /* What the threads of PyTorch's own kernel take beside memory, cycles of a multiprocessor; 0: no more. */
     double own_cycles;
-    double unsure; /* of a kind that was not measured as such: at least this is the half-width of ln time at 90% */
-    bool moments; /* a reduction to mean and deviation, a block a row (models/predictors/roofline/walk.h) */
+    double unsure; /* of a kind that was not measured as such: at least this is the half-width of ln time at
+                      90% */
+    bool moments;  /* a reduction to mean and deviation, a block a row (models/predictors/roofline/walk.h) */
 };
 
 /* Which tokens of a step a node works on: its time follows their number, and a server's steps have any. */

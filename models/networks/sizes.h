@@ -95,14 +95,14 @@ static inline int64_t rt_sizes_largest(const struct rt_sizes *sizes)
 
 /* What a layer does, or-ed: mixers of tokens, side by side, then feed-forwards, side by side. */
 enum rt_layer_does {
-    RT_DOES_ATTENTION = 1,   /* as the architecture has it, to all tokens */
-    RT_DOES_WINDOW = 2,      /* the same within reach.window, with the heads of `windowed` */
-    RT_DOES_DELTA = 4,       /* linear attention by the delta rule */
-    RT_DOES_STATES = 8,      /* a state-space mixer (Mamba-2) */
+    RT_DOES_ATTENTION = 1,    /* as the architecture has it, to all tokens */
+    RT_DOES_WINDOW = 2,       /* the same within reach.window, with the heads of `windowed` */
+    RT_DOES_DELTA = 4,        /* linear attention by the delta rule */
+    RT_DOES_STATES = 8,       /* a state-space mixer (Mamba-2) */
     RT_DOES_CONVOLUTION = 16, /* a gated short convolution (LFM2) */
-    RT_DOES_DENSE = 32,      /* a feed-forward */
+    RT_DOES_DENSE = 32,       /* a feed-forward */
     RT_DOES_EXPERTS = 64,
-    RT_DOES_INDEX = 128, /* its attention has an indexer of its own, which layers without one share */
+    RT_DOES_INDEX = 128,  /* its attention has an indexer of its own, which layers without one share */
     RT_DOES_SHARED = 256, /* before its mixer an attention layer whose weights others have, too (Zamba2) */
     RT_DOES_MIXERS = 31,
     RT_DOES_FEEDS = 96,
@@ -140,8 +140,9 @@ struct rt_vision_tower {
     int64_t tile;              /* side of the images that it takes; larger ones are cut. 0: it takes any */
     bool scales;               /* to that side, whatever an image has, without cutting it */
     int64_t tokens;            /* that an image becomes, where `merge` follows from it */
-    int64_t window, full_layers; /* side in patches that attention stays within, but for some layers; 0: none */
-    int64_t unread_layers;       /* the last ones, whose weights are there and whose output no one reads */
+    int64_t window;            /* side in patches that attention stays within; 0: none */
+    int64_t full_layers;       /* whose attention does not */
+    int64_t unread_layers;     /* the last ones, whose weights are there and whose output no one reads */
     int64_t positions, tables; /* rows of a table of positions, and how many there are; 0: one */
     int64_t prefix_tokens;     /* learned, before the patches */
     int64_t deep;              /* layers whose output is joined, too, by products of their own */
@@ -259,8 +260,8 @@ struct rt_model {
         bool bias, conv_bias, normed; /* its products; its convolution; a norm before the last product */
         bool inner_normed;            /* Mamba-1: norms of what steps and states are made of (Jamba) */
     } states;
-    struct { /* Zamba2's attention layers: how many there are, which layers take in turn; columns of the adapters
-              * that each layer has beside their feed-forward, and beside their attention, too */
+    struct { /* Zamba2's attention layers: how many there are, which layers take in turn; columns of the
+              * adapters that each layer has beside their feed-forward, and beside their attention, too */
         int64_t blocks, rank;
         bool attention;
     } shared;

@@ -440,8 +440,10 @@ static int settle_tf32(struct settling *s)
         if (conv)
             assume(s->out, RT_STEP_TF32);
     } else if (step->dtype != RT_FP32 && (step->dtype != RT_TF32 || step->tf32 != RT_TF32_ALL)) {
-        return rt_fail(RT_EUSAGE, "{tf32} %s says what of a model in {dtype} fp32 is multiplied in TF32, and {dtype} is %s",
-                       rt_tf32_uses[step->tf32], rt_dtypes[step->dtype].name);
+        return rt_fail(
+            RT_EUSAGE,
+            "{tf32} %s says what of a model in {dtype} fp32 is multiplied in TF32, and {dtype} is %s",
+            rt_tf32_uses[step->tf32], rt_dtypes[step->dtype].name);
     }
     if (step->tf32 == RT_TF32_ALL && units)
         step->dtype = (int)(s->out->graph.dtype = RT_TF32);

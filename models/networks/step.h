@@ -94,7 +94,8 @@ struct rt_step {
     {                                                                                                        \
         .mode = RT_NOT_GIVEN, .dtype = RT_NOT_GIVEN, .quant = RT_NOT_GIVEN, .kv_cache = RT_NOT_GIVEN,        \
         .runtime = RT_NOT_GIVEN, .optimizer = RT_NOT_GIVEN, .recompute = RT_NOT_GIVEN,                       \
-        .layout = RT_NOT_GIVEN, .tf32 = RT_NOT_GIVEN, .parallel = RT_PARALLELISM_NONE, .host_us = NAN, .power_limit_w = NAN        \
+        .layout = RT_NOT_GIVEN, .tf32 = RT_NOT_GIVEN, .parallel = RT_PARALLELISM_NONE, .host_us = NAN,       \
+        .power_limit_w = NAN                                                                                 \
     }
 
 /* The fields that have a name, as texts of "name=value" fill them: options of the command line with

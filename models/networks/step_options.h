@@ -36,7 +36,8 @@
          "Element type of cached keys and values: fp8, or that of --dtype (default: as the config.json has " \
          "it)"},                                                                                             \
         {"tf32", 0, "WHAT", RT_CHOICE(type, member.tf32, rt_tf32_uses),                                      \
-         "fp32 on Ampere and newer: what matrix units multiply in TF32: conv, all or none (default: conv where " \
+         "fp32 on Ampere and newer: what matrix units multiply in TF32: conv, all or none (default: conv "   \
+         "where "                                                                                            \
          "PyTorch runs a model of images or an ONNX file, as its own default is)"},                          \
         {"runtime", 0, "NAME", RT_CHOICE(type, member.runtime, rt_runtime_names),                            \
          "What runs it: eager-math, eager, eager-1.13 (PyTorch 1.5 to 1.13), eager-1.4 (before), graph "     \

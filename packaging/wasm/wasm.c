@@ -12,16 +12,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-extern const struct rt_command rt_command_predict, rt_command_simulate, rt_command_plan, rt_command_devices, rt_command_graph;
-static const struct rt_command *const commands[] = {&rt_command_predict, &rt_command_simulate, &rt_command_plan,
-                                                    &rt_command_devices, &rt_command_graph};
+extern const struct rt_command rt_command_predict, rt_command_simulate, rt_command_plan, rt_command_devices,
+    rt_command_graph;
+static const struct rt_command *const commands[] = {&rt_command_predict, &rt_command_simulate,
+                                                    &rt_command_plan, &rt_command_devices, &rt_command_graph};
 const struct rt_command rt_program = {
     .about = "rooftile " RT_VERSION ", in a browser",
     .commands = commands,
     .command_count = RT_COUNT(commands),
 };
 
-/* ---- what emscripten has not: no program can be started, no file is in memory alone, there is one processor ---- */
+/* ---- what emscripten has not: no program can be started, no file is in memory alone, there is one processor
+ * ---- */
 
 int memfd_create(const char *name, unsigned flags)
 {
@@ -30,8 +32,9 @@ int memfd_create(const char *name, unsigned flags)
     return -1;
 }
 
-int posix_spawnp(pid_t *restrict process, const char *restrict file, const posix_spawn_file_actions_t *actions,
-                 const posix_spawnattr_t *restrict attributes, char *const *restrict words, char *const *restrict environment)
+int posix_spawnp(pid_t *restrict process, const char *restrict file,
+                 const posix_spawn_file_actions_t *actions, const posix_spawnattr_t *restrict attributes,
+                 char *const *restrict words, char *const *restrict environment)
 {
     (void)process, (void)file, (void)actions, (void)attributes, (void)words, (void)environment;
     return ENOENT;
@@ -65,7 +68,8 @@ ssize_t getrandom(void *bytes, size_t size, unsigned flags)
     return (ssize_t)size;
 }
 
-/* ---- the predictor is read once: commands open and release it each time, and the linker brings them here (--wrap) ---- */
+/* ---- the predictor is read once: commands open and release it each time, and the linker brings them here
+ * (--wrap) ---- */
 
 int __real_rt_predictor_open(const char *name, struct rt_predictor *out);
 void __real_rt_predictor_release(struct rt_predictor *predictor);
@@ -89,8 +93,8 @@ void __wrap_rt_predictor_release(struct rt_predictor *predictor)
         __real_rt_predictor_release(predictor);
 }
 
-/* The command of these words, one a line: what it prints goes to Module.print, its sentence to Module.printErr. The exit
- * status. */
+/* The command of these words, one a line: what it prints goes to Module.print, its sentence to
+ * Module.printErr. The exit status. */
 EMSCRIPTEN_KEEPALIVE int rooftile_run(char *lines)
 {
     enum { MOST = 128 };

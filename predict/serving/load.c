@@ -129,7 +129,7 @@ enum column { ARRIVAL, INPUT, OUTPUT, GROUP, PREFIX, COLUMNS };
 static const char *const columns[COLUMNS] = {"arrival_s", "input_tokens", "output_tokens", "prefix_group",
                                              "prefix_tokens"};
 static const double MOST_SECONDS = 1e9; /* 30 years */
-static const double RARE_SECONDS = 900;
+_Static_assert(RT_MOST_SERVED_TOKENS == 268435456, "sentences below say it");
 
 struct reading {
     struct rt_csv *csv;
@@ -235,15 +235,34 @@ static int read_row(struct reading *r, const struct rt_csv_field *fields, struct
     return status;
 }
 
-/* Nobody sizes a server for a request every quarter of an hour: such a trace is in other units. */
+/* Nobody sizes a server for a request every quarter of an hour: such a list is in other units. */
 static void warn_of_unit(const char *path, const struct rt_serve_trace *trace)
 {
-    double last = trace->arrival_us[trace->count - 1] - trace->arrival_us[0];
-    double seconds = trace->count > 1 ? last / 1e6 / (double)(trace->count - 1) : 0;
-    if (seconds > RARE_SECONDS)
+    const double rare = 900;
+    if (trace->count < 2)
+        return;
+    double last_us = trace->arrival_us[trace->count - 1] - trace->arrival_us[0];
+    double seconds = last_us / 1e6 / (double)(trace->count - 1);
+    bool us = seconds > 1e3 * rare;
+    if (seconds > rare)
         rt_warn("%s: requests come %.4g s apart in the mean; is arrival_s in %s? divide it by %s", path,
-                seconds, seconds > 1e3 * RARE_SECONDS ? "us" : "ms or us",
-                seconds > 1e3 * RARE_SECONDS ? "10^6" : "1000 or 10^6");
+                seconds, us ? "us" : "ms or us", us ? "10^6" : "1000 or 10^6");
+}
+
+static int read_rows(const char *path, struct rt_serve_trace *out)
+{
+    struct reading r = {0};
+    const struct rt_csv_field *fields;
+    int status = rt_csv_open(path, &r.csv);
+    if (status != RT_OK)
+        return status;
+    status = find_columns(&r);
+    for (int next; status == RT_OK && (next = rt_csv_next(r.csv, &fields)) != RT_CSV_END;)
+        status = next == RT_CSV_ROW ? read_row(&r, fields, out) : next < 0 ? next : RT_EFORMAT;
+    rt_csv_close(r.csv);
+    if (status == RT_OK)
+        warn_of_unit(path, out);
+    return status;
 }
 
 /* ---- lists with hashes ---- */
@@ -353,7 +372,7 @@ static int read_hashed(const char *path, struct rt_serve_trace *out)
         json_decref(line);
     }
     fclose(file);
-    return status == RT_OK && out->count == 0 ? rt_fail(RT_EFORMAT, "%s: holds no requests", path) : status;
+    return status;
 }
 
 static bool is_hashed(const char *path)
@@ -364,23 +383,11 @@ static bool is_hashed(const char *path)
 
 int rt_serve_trace_read(const char *path, struct rt_serve_trace *out)
 {
-    struct reading r = {0};
-    const struct rt_csv_field *fields;
     *out = (struct rt_serve_trace){0};
-    int status = is_hashed(path) ? read_hashed(path, out) : rt_csv_open(path, &r.csv);
-    if (status != RT_OK)
-        rt_serve_trace_release(out);
-    if (status != RT_OK || out->hash != NULL)
-        return status;
-    status = find_columns(&r);
-    for (int next; status == RT_OK && (next = rt_csv_next(r.csv, &fields)) != RT_CSV_END;)
-        status = next == RT_CSV_ROW ? read_row(&r, fields, out) : next < 0 ? next : RT_EFORMAT;
+    int status = is_hashed(path) ? read_hashed(path, out) : read_rows(path, out);
     if (status == RT_OK && out->count == 0)
-        status = rt_fail(RT_EFORMAT, "%s: holds no requests, only the names of its columns", path);
-    rt_csv_close(r.csv);
-    if (status == RT_OK)
-        warn_of_unit(path, out);
-    else
+        status = rt_fail(RT_EFORMAT, "%s: holds no requests", path);
+    if (status != RT_OK)
         rt_serve_trace_release(out);
     return status;
 }

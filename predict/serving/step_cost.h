@@ -67,7 +67,8 @@ double rt_step_cost_us(const struct rt_step_cost *cost, const struct rt_serve_ba
 double rt_step_cost_bound_us(const struct rt_step_cost *cost, const struct rt_serve_batch *batch);
 /* Half-width of a step's interval in ln at options.level; NaN: unknown, or not asked for. */
 double rt_step_cost_ln_half_width(const struct rt_step_cost *cost, const struct rt_serve_batch *batch);
-/* How far they may be trusted, by a decode step in the middle of the grids; ln_error is NaN where options.level is 0. */
+/* How far they may be trusted, by a decode step in the middle of the grids; ln_error is NaN where
+ * options.level is 0. */
 struct rt_trust rt_step_cost_trust(const struct rt_step_cost *cost);
 
 /* What of a step goes where; adds up to rt_step_cost_us. Experts are products. */

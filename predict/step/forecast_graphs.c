@@ -93,9 +93,9 @@ static int time_collective(struct rt_forecast_launch *launch, double beside_us,
     return RT_OK;
 }
 
-/* No sooner than its blocks walk along their rows, where the kernels are PyTorch's own: those of runtimes that a host
- * launches one by one. That is as sure as cycles of a step are alike, which range from 870 to 1,150 among GPUs, and
- * instructions of a pool. */
+/* No sooner than its blocks walk along their rows, where the kernels are PyTorch's own: those of runtimes
+ * that a host launches one by one. That is as sure as cycles of a step are alike, which range from 870 to
+ * 1,150 among GPUs, and instructions of a pool. */
 static void walk(const struct rt_forecast *forecast, struct rt_forecast_launch *launch)
 {
     const double unsure = 0.3;
@@ -104,7 +104,8 @@ static void walk(const struct rt_forecast *forecast, struct rt_forecast_launch *
     if (!own || (options->channels_last && rt_launch_family(launch)->moves))
         return;
     double own_us = rt_cycles_us(forecast->device, launch->kernel.own_cycles / forecast->device->sms);
-    double least_us = fmax(own_us, rt_walk_us(&launch->kernel.call, launch->kernel.moments, forecast->device));
+    double least_us =
+        fmax(own_us, rt_walk_us(&launch->kernel.call, launch->kernel.moments, forecast->device));
     if (least_us <= launch->time_us)
         return;
     launch->time_us = least_us;

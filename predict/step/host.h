@@ -46,7 +46,7 @@ char *rt_host_names(void);
  * dataset, whose copies set pageable_gbs and pinned_gbs. RT_ENOTFOUND, RT_EIO or RT_EFORMAT with a sentence.
  */
 int rt_host_find(const char *spec, struct rt_host *out);
-/* For the rows of options: the file that such a text names; NULL where it is a row's name. */
+/* .reads of rows (base/options.h): adds the file that such a text names; a row's name names none. */
 void rt_host_reads(const char *spec, struct rt_names *paths);
 void rt_host_suggest(struct rt_text *list); /* .suggests of rows: base/options.h */
 

@@ -33,8 +33,8 @@ static bool accumulates(const struct rt_forecast *forecast)
            forecast->options.parallel.microbatches > 1;
 }
 
-/* Does the kernel add a gradient to those of micro batches before? Convolutions have the phase for the gradient itself,
- * by filter. */
+/* Does the kernel add a gradient to those of micro batches before? Convolutions have the phase for the
+ * gradient itself, by filter. */
 static bool is_sum(const struct rt_graph_kernel *kernel)
 {
     return kernel->call.phase == RT_ACCUMULATE && kernel->call.op == RT_OP_ADD;

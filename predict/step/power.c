@@ -9,7 +9,8 @@
 struct solver {
     const struct rt_power_profile *profile;
     const double *scale;
-    double idle_w[RT_POWER_POINTS], rest_j[RT_POWER_POINTS]; /* at rest; that of the busy time; at each clock */
+    double idle_w[RT_POWER_POINTS]; /* at rest, at each clock */
+    double rest_j[RT_POWER_POINTS]; /* that of the busy time */
 };
 
 /* A place on the profile: `at` is a point and a share of the way to the next; `stretch` of the busy time

@@ -9,8 +9,8 @@
 static const double busy_draws = 1.1; /* of the board's power */
 static const double scales[RT_ENERGY_PARTS] = {1, 1, 1, 1, 1, 1};
 
-/* What is drawn between kernels at the boost clock, what kernels draw over it, the share of the time that they
- * run, and the board. */
+/* What is drawn between kernels at the boost clock, what kernels draw over it, the share of the time that
+ * they run, and the board. */
 struct draw {
     double idle_w, dynamic_w, busy;
     const struct rt_device *board;

@@ -44,9 +44,9 @@ static void add_ops(struct rt_report *report, const struct rt_forecast *forecast
 
 /* ---- roofline ---- */
 
-/* Kernels by family, and the roofs over them. Each distinct kernel is one point. */
-enum { MOST_NAMED = 200 };
+enum { MOST_NAMED = 200 }; /* points of a family: more are not told apart by pointing at one */
 
+/* Kernels by family, and the roofs over them. Each distinct kernel is one point. */
 struct roofline {
     double *intensity, *tflops; /* (launches) of the family at hand */
     char **kernel;              /* (launches) "linear m=32 n=4096: 21.5 us", or NULL */

@@ -64,7 +64,8 @@ enum { HIDDEN };
 static const struct rt_server servers[] = {
     [HIDDEN] = {.name = "hidden"},
     /* vLLM 0.11 to 0.18 of InferenceX, under load; the way of a request holds for all three projects; eager
-     * operators by H100 and H200, judged on the B200, where TensorRT-LLM's did not hold (docs/log/serving.md): */
+     * operators by H100 and H200, judged on the B200, where TensorRT-LLM's did not hold
+     * (docs/log/serving.md): */
     {.name = "vllm-2025", .step_us = 300, .eager_us = 60, .request_us = 20000},
     {.name = "sglang-2025", .project = RT_SERVER_SGLANG, .eager_us = 200, .request_us = 20000},
     {.name = "tensorrt-llm-2025", .project = RT_SERVER_TENSORRT, .request_us = 20000},

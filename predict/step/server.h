@@ -46,7 +46,7 @@ struct rt_server {
     double parallel_us;             /* more where several GPUs share a model */
     double gpu_us;                  /* more for each GPU beside the first of a stage */
     double launch_us; /* of a kernel, one by one: rt_forecast_options.host_us; 0: as CUDA graphs */
-    double eager_us;  /* of an operator of a step with prompts, which no graph holds; 0: hidden behind the GPU */
+    double eager_us;  /* of an operator of a step with prompts, which no graph holds; 0: behind the GPU */
     double
         request_us; /* of a request, beside the steps: HTTP, tokenizer, the way to the scheduler and back */
 };

@@ -15,7 +15,7 @@ struct arguments {
 
 static const struct rt_option options[] = {
     {"port", 0, "N", RT_INTEGER(struct arguments, web.port, 0, 65535),
-     "Port of TCP, of the first requests and all others; 0: any that is free, which is printed"},
+     "TCP port; 0: any that is free, which is printed"},
     {"listen", 0, "ADDRESS", RT_TEXT(struct arguments, web.address),
      "Address to listen at: 127.0.0.1 is this machine alone, 0.0.0.0 every network it is in"},
     {"predictor", 'p', "P.h5",

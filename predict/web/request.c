@@ -164,36 +164,9 @@ int rt_web_words_of(const struct rt_command *command, const json_t *fields, cons
     return RT_OK;
 }
 
-/* ---- forms ---- */
+/* ---- fields ---- */
 
-static int digit(char letter)
-{
-    return isdigit((unsigned char)letter)    ? letter - '0'
-           : isxdigit((unsigned char)letter) ? tolower(letter) - 'a' + 10
-                                             : -1;
-}
-
-/* "%2F" and "+" of so many letters, as the bytes that they mean; NULL: malformed, or it holds a NUL. To be
- * freed. */
-static char *decode(const char *text, size_t length)
-{
-    char *out = rt_malloc(length + 1), *to = out;
-    for (size_t i = 0; i < length; i++) {
-        int high = text[i] == '%' && i + 2 < length ? digit(text[i + 1]) : -1;
-        int low = high >= 0 ? digit(text[i + 2]) : -1;
-        if (text[i] == '%' && (low < 0 || high * 16 + low == 0)) {
-            free(out);
-            return NULL;
-        }
-        *to++ = text[i] == '%' ? (char)(high * 16 + low) : text[i] == '+' ? ' ' : text[i];
-        i += text[i] == '%' ? 2 : 0;
-    }
-    *to = '\0';
-    return out;
-}
-
-/* A second value makes a list. */
-static void add_value(json_t *fields, const char *name, json_t *value)
+void rt_web_add_value(json_t *fields, const char *name, json_t *value)
 {
     json_t *old = json_object_get(fields, name);
     if (old == NULL)
@@ -202,23 +175,4 @@ static void add_value(json_t *fields, const char *name, json_t *value)
         json_array_append_new(old, value);
     else
         json_object_set_new(fields, name, json_pack("[O, o]", old, value));
-}
-
-int rt_web_add_query(const char *query, json_t *fields)
-{
-    while (*query != '\0') {
-        size_t length = strcspn(query, "&"), name_length = strcspn(query, "=&");
-        char *name = decode(query, name_length);
-        char *text =
-            name_length < length ? decode(query + name_length + 1, length - name_length - 1) : rt_strdup("");
-        json_t *value = name != NULL && text != NULL ? json_string(text) : NULL; /* NULL: no UTF-8 */
-        if (value != NULL)
-            add_value(fields, name, value);
-        free(name);
-        free(text);
-        if (value == NULL)
-            return rt_fail(RT_EUSAGE, "\"%.40s\" is no field of a form: percent signs, UTF-8", query);
-        query += length + (query[length] == '&');
-    }
-    return RT_OK;
 }

@@ -33,8 +33,7 @@ int rt_web_check(const json_t *value);
 int rt_web_words_of(const struct rt_command *command, const json_t *fields, const char *only,
                     struct rt_web_words *out);
 
-/* Fields of "a=1&b=two+words", as the query of a URL or the body of a form has them, added to an object of
- * texts. What is given twice becomes a list. RT_EUSAGE where it is malformed. */
-int rt_web_add_query(const char *query, json_t *fields);
+/* A field more; what is given twice becomes a list. Takes the value. */
+void rt_web_add_value(json_t *fields, const char *name, json_t *value);
 
 #endif

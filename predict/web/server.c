@@ -31,7 +31,11 @@ extern const char *const rt_web_form[]; /* form.html */
     X(MHD_get_daemon_info)                                                                                   \
     X(MHD_create_response_from_buffer)                                                                       \
     X(MHD_add_response_header)                                                                               \
-    X(MHD_queue_response) X(MHD_destroy_response) X(MHD_lookup_connection_value) X(MHD_get_connection_values)
+    X(MHD_queue_response)                                                                                    \
+    X(MHD_destroy_response)                                                                                  \
+    X(MHD_lookup_connection_value)                                                                           \
+    X(MHD_get_connection_values)                                                                             \
+    X(MHD_create_post_processor) X(MHD_post_process) X(MHD_destroy_post_processor)
 #define POINTER(name) __typeof__(name) *name##_;
 static struct {
     CALLS(POINTER)
@@ -170,8 +174,57 @@ static enum MHD_Result add_argument(void *fields, enum MHD_ValueKind kind, const
     (void)kind;
     json_t *text = json_string(value != NULL ? value : "");
     if (text != NULL)
-        json_object_set_new(fields, key, text);
+        rt_web_add_value(fields, key, text);
     return MHD_YES;
+}
+
+/* A form while its body is read, whose values come in pieces. */
+struct form {
+    json_t *fields;
+    char *name; /* of the value that is being read; NULL: none */
+    struct rt_text value;
+    bool wrong; /* a value is no UTF-8, or holds a NUL */
+};
+
+static void end_value(struct form *form)
+{
+    json_t *text = json_string(form->value.length > 0 ? form->value.text : "");
+    if (text == NULL)
+        form->wrong = true;
+    else if (form->name != NULL)
+        rt_web_add_value(form->fields, form->name, text);
+    else
+        json_decref(text);
+    free(form->name);
+    form->name = NULL;
+    rt_text_release(&form->value);
+}
+
+static enum MHD_Result add_piece(void *context, enum MHD_ValueKind kind, const char *name,
+                                 const char *file_name, const char *type, const char *encoding,
+                                 const char *data, uint64_t offset, size_t size)
+{
+    struct form *form = context;
+    (void)kind, (void)file_name, (void)type, (void)encoding;
+    if (offset == 0) {
+        end_value(form);
+        form->name = rt_strdup(name);
+    }
+    form->wrong |= memchr(data, '\0', size) != NULL;
+    rt_text_add(&form->value, "%.*s", (int)size, data);
+    return form->wrong ? MHD_NO : MHD_YES;
+}
+
+static int read_form(struct MHD_Connection *connection, const struct rt_text *body, json_t *fields)
+{
+    struct form form = {.fields = fields};
+    struct MHD_PostProcessor *reader = mhd.MHD_create_post_processor_(connection, 4096, add_piece, &form);
+    bool read = reader != NULL && mhd.MHD_post_process_(reader, body->text, body->length) == MHD_YES;
+    read = reader != NULL && mhd.MHD_destroy_post_processor_(reader) == MHD_YES && read;
+    end_value(&form);
+    return read && !form.wrong
+               ? RT_OK
+               : rt_fail(RT_EUSAGE, "the body is no form: write percent signs as %%25, text as UTF-8");
 }
 
 /* Of the URL, then of the body: an object of JSON, or a form. */
@@ -185,7 +238,7 @@ static int read_fields(struct MHD_Connection *connection, const struct request *
         return RT_OK;
     if (type != NULL && strncmp(type, "application/x-www-form-urlencoded", 33) == 0 &&
         body[0] != '{') /* curl -d says it of everything */
-        return rt_web_add_query(body, fields);
+        return read_form(connection, &request->body, fields);
     json_t *object = json_loads(body, JSON_REJECT_DUPLICATES, &wrong);
     int status =
         object == NULL ? rt_fail(RT_EUSAGE, "the body is no JSON: line %d: %s", wrong.line, wrong.text)

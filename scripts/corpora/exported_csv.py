@@ -34,7 +34,7 @@ def files(folder, pattern):
 
 
 def main(convert, what):
-    """`NAME.py WHERE -o OUT [--without OP,OP]`: convert(Path) gives an Export, which is written and summed up."""
+    """`NAME.py FOLDER -o OUT [--without OP,OP]`: convert(Path) gives an Export, which is written and summed up."""
     arguments = sys.argv[1:]
     if len(arguments) not in (3, 5) or arguments[1] != "-o" or arguments[3:4] not in ([], ["--without"]):
         print(f"usage: {Path(sys.argv[0]).name} FOLDER -o OUT [--without OP,OP]\n{what}", file=sys.stderr)

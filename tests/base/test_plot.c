@@ -227,7 +227,7 @@ static void test_point_names(void)
     rt_plot_points(plot, "second", x, y, 2);
     rt_plot_point_names(plot, others);
     char *svg = drawn(plot), *found = svg;
-    static const char *const wanted[] = {"<title>one<", "<title>two<", "<title>&lt;b>&amp;\\x07<",
+    static const char *const wanted[] = {"<title>one<", "<title>two<", "<title>&lt;b&gt;&amp;\\x07<",
                                          "<title>A<", "<title>B<"};
     CU_ASSERT_EQUAL(count_of(svg, "<title>"), RT_COUNT(wanted));
     for (size_t i = 0; i < RT_COUNT(wanted) && found != NULL; i++) {

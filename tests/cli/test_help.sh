@@ -9,7 +9,7 @@ program = os.environ["ROOFTILE"]
 UNIT = re.compile(
     r"\b(us|ms|s|seconds?|minutes?|[0-9]+(s|m|h|ms)|W|watts?|MHz|GB/s|GiB|MiB|kWh|percent|share|ratio|level|pixels|tokens|sequences|images|"
     r"kernels|samples|shapes|rows|epochs?|passes|parts?|GPUs|layers?|stages|nodes|threads|steps?|runs|seed|folds|points|requests|"
-    r"replicas|profiles|bytes|machines)\b", re.I)
+    r"replicas|profiles|bytes|machines|TCP port)\b", re.I)
 NUMBERS = {"N", "X", "R", "S", "W", "I/N", "MHZ", "MS", "LEVEL", "SHARE", "FRACTION", "PERCENT", "PER_KWH", "G_PER_KWH", "TIME", "SECONDS",
            "N[,N...]", "X[,X...]"}
 

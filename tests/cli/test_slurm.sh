@@ -169,10 +169,14 @@ succeeds submit_exploration bash "$script"
 size_of() { stat -c %s "$OUT/points.h5.shard-$1-of-2" 2>/dev/null || echo 0; }
 halfway() { [ "$(size_of 1)" -gt 20000 ] && [ "$(size_of 2)" -gt 20000 ]; }
 of_node_two() { grep -lsz '^SLURMD_NODENAME=two$' /proc/[0-9]*/environ | sed 's,/proc/\([0-9]*\)/.*,\1,'; }
+node_two_is_gone() { # also what a process began while it was being killed
+    kill -9 $(of_node_two) 2>/dev/null
+    [ -z "$(of_node_two)" ]
+}
 if wait_for 300 halfway && [ ! -e "$OUT/shard-2-of-2.done" ]; then
     ok both_nodes_explore
-    kill -9 "${daemons[3]}" $(of_node_two) 2>/dev/null
-    is its_job_is_gone "$(of_node_two)" ""
+    kill -9 "${daemons[3]}"
+    wait_for 60 node_two_is_gone && ok its_job_is_gone || not_ok its_job_is_gone "$(of_node_two)"
 else
     not_ok both_nodes_explore "$(squeue)" "$(ls -l "$OUT")" "$(tail -n 3 "$OUT"/logs/*)"
 fi

@@ -62,8 +62,22 @@ subprocess.run([program, "predict", "-m", "gpt2", "--gpu", "H100", "--mode", "in
 body = lambda html: html.split("<footer")[0].split("</h1>")[1]
 report("the page is the program's", None if status == 200 and body(page) == body(open("own.html").read()) else (status, page[:200]))
 report("nothing from elsewhere is allowed", None if "default-src 'none'" in headers["Content-Security-Policy"] else headers)
-status, page, _ = ask("/forecast", urlencode({"config": config, "model": "llama-3.1-8b", "gpu": "L4"}), **{"Content-Type": "application/x-www-form-urlencoded"})
+
+
+def form(*fields):
+    return ask("/forecast", urlencode(fields), **{"Content-Type": "application/x-www-form-urlencoded"})
+
+
+status, page, _ = form(("config", config), ("model", "llama-3.1-8b"), ("gpu", "L4"))
 report("a form with a config.json", None if status == 200 and "config.json" in page and "llama" not in page else (status, page[-300:]))
+longer = config.rstrip()[:-1] + ', "remark": "' + "100% \u00e4&=+" * 2000 + '"}'
+status, page, _ = form(("config", longer), ("gpu", "H100"), ("gpu", "L4"))
+report("one that comes in pieces, and a field twice", None if status == 200 and "H100" in page and "L4" in page else (status, page[-300:]))
+for name, value in (("a NUL in a form", b"gpt2\0"), ("no UTF-8 in a form", b"gpt2\xff")):
+    status, page, _ = form(("model", value), ("gpu", "H100"))
+    report(f"refused: {name}", None if status == 400 and "is no form" in page else (status, page[-300:]))
+status, page, _ = ask("/forecast?model=gpt2&gpu=H100&gpu=L4")
+report("a field twice in an address", None if status == 200 and "H100" in page and "L4" in page else (status, page[-300:]))
 
 # --- refused: what names a file, writes, is too large, comes from elsewhere, is broken ---
 secret = os.path.abspath("secret.json")

@@ -5,7 +5,8 @@
 
 #include <math.h>
 
-const char rt_layer_does_words[] = "nothing|attention|window|delta|states|convolution|dense|experts|index|shared";
+const char rt_layer_does_words[] =
+    "nothing|attention|window|delta|states|convolution|dense|experts|index|shared";
 
 /* --- single kernels --- */
 

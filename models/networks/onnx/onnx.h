@@ -20,8 +20,8 @@ int rt_onnx_read(const char *path, const struct rt_onnx_given *given, struct rt_
 int rt_graph_import_onnx(const char *path, const struct rt_onnx_given *given,
                          const struct rt_graph_options *options, struct rt_graph *out);
 
-/* Adds the files beside a model that hold its weights (external_data), each to be freed; none of a file that cannot be
- * read. They are not read, but a command that wrote there would destroy the model. */
+/* Adds the files beside a model that hold its weights (external_data), each to be freed; none of a file that
+ * cannot be read. They are not read, but a command that wrote there would destroy the model. */
 void rt_onnx_data_files(const char *path, struct rt_names *paths);
 
 /* Every value with its shape. */

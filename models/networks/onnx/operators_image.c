@@ -368,10 +368,11 @@ static bool has_bias(const struct rt_onnx_lowering *l, size_t input)
     return value != RT_ONNX_NO_VALUE && data == NULL;
 }
 
-/* A product of volumes of few channels takes so many times as long as one of rows: the geometric mean of KernelBench's
- * problems 54, 59, 60 and 66, of 3 channels, on T4, A100 and L40S. On A10G and H100 they are then 15 to 40% off, on the
- * 3090 Ti up to 6 times too fast; with 32 channels the H100 takes as long as the product says (docs/log/vision.md). The
- * half-width of transposed ones is what nine of ten on the same GPUs keep within. */
+/* A product of volumes of few channels takes so many times as long as one of rows: the geometric mean of
+ * KernelBench's problems 54, 59, 60 and 66, of 3 channels, on T4, A100 and L40S. On A10G and H100 they are
+ * then 15 to 40% off, on the 3090 Ti up to 6 times too fast; with 32 channels the H100 takes as long as the
+ * product says (docs/log/vision.md). The half-width of transposed ones is what nine of ten on the same GPUs
+ * keep within. */
 static const double VOLUME_SLOWER = 2.48, VOLUME_UNSURE = 1, TRANSPOSED_UNSURE = 1.8;
 enum { FEW_CHANNELS = 16 };
 

@@ -394,8 +394,8 @@ static bool lower_binary(struct rt_onnx_lowering *l)
         name_, least_, .shapes = rt_onnx_all_alike, .fold = fold_binary, .two = {whole, real, 0},            \
                        .lower = lower_binary, .op = kernel, .weights = 1 << 0 | 1 << 1                       \
     }
-/* PyTorch's scan goes up and down a tree in shared memory (aten/native/cuda/ScanUtils.cuh): cycles of a multiprocessor
- * an element, by KernelBench's cumsum on the H100 (v0.1, problem 89: 7.33 ms). */
+/* PyTorch's scan goes up and down a tree in shared memory (aten/native/cuda/ScanUtils.cuh): cycles of a
+ * multiprocessor an element, by KernelBench's cumsum on the H100 (v0.1, problem 89: 7.33 ms). */
 static bool lower_scan(struct rt_onnx_lowering *l)
 {
     const double element_cycles = 1.37;

@@ -57,8 +57,9 @@ static bool has_row_of_weights(const struct rt_onnx_lowering *l, uint32_t *lette
     return x->rank > 0 && rt_onnx_count(&values[LETTER(letter, 'w')].shape) == x->dim[x->rank - 1];
 }
 
-/* x * sigmoid(x) of a program is two kernels of PyTorch, silu(x) one. torch.export's exporter names a node by the call
- * that it ends ("node_mul", "node_silu"); of files by others it is not known, and silu is what layers use. */
+/* x * sigmoid(x) of a program is two kernels of PyTorch, silu(x) one. torch.export's exporter names a node by
+ * the call that it ends ("node_mul", "node_silu"); of files by others it is not known, and silu is what
+ * layers use. */
 static bool is_one_call(const struct rt_onnx_lowering *l, uint32_t *letter)
 {
     const char product[] = "node_mul";
@@ -70,7 +71,8 @@ static bool is_one_call(const struct rt_onnx_lowering *l, uint32_t *letter)
 static bool is_group_norm(const struct rt_onnx_lowering *l, uint32_t *letter)
 {
     const struct rt_onnx_value *values = l->at.model->values;
-    const struct rt_onnx_shape *x = &values[LETTER(letter, 'x')].shape, *rows = &values[LETTER(letter, 'g')].shape;
+    const struct rt_onnx_shape *x = &values[LETTER(letter, 'x')].shape,
+                               *rows = &values[LETTER(letter, 'g')].shape;
     return x->rank > 2 && rows->rank == 3 && rt_onnx_shape_known(x) && rt_onnx_shape_known(rows) &&
            rows->dim[0] == x->dim[0] && rt_onnx_count(x) == rt_onnx_count(rows) &&
            rt_onnx_count(&values[LETTER(letter, 'w')].shape) == x->dim[1];

@@ -122,7 +122,6 @@ struct rt_tokens rt_tokens_feed_forward(struct rt_graph *graph, struct rt_tokens
 
 /* --- attention --- */
 
-/* Kernels that fuse attention are of 16 bits, as in stack.c. */
 /* The table's entries for each pair of tokens, in the order of the scores: looked up, and copied. */
 static uint32_t distance_bias(struct rt_graph *graph, int64_t heads, int64_t count, int64_t entries)
 {

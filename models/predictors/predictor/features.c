@@ -241,9 +241,9 @@ static double attention_sglang(const struct rt_tiled_call *l)
 {
     return l->attention.sglang;
 }
-/* In 16 bits all servers call cuBLAS through torch. In fp8 TensorRT-LLM calls cuBLASLt (cublas_scaled_mm of its
- * _torch/modules/linear.py), vLLM and SGLang CUTLASS, each its own; that says nothing of nvfp4, which TensorRT-LLM
- * takes from CUTLASS, cuBLASLt or kernels of its own, whichever is fastest (nvfp4_gemm). */
+/* In 16 bits all servers call cuBLAS through torch. In fp8 TensorRT-LLM calls cuBLASLt (cublas_scaled_mm of
+ * its _torch/modules/linear.py), vLLM and SGLang CUTLASS, each its own; that says nothing of nvfp4, which
+ * TensorRT-LLM takes from CUTLASS, cuBLASLt or kernels of its own, whichever is fastest (nvfp4_gemm). */
 static double product_of_server(const struct rt_tiled_call *l, enum rt_server_project server)
 {
     enum rt_dtype dtype = l->query->call.dtype;
@@ -377,8 +377,9 @@ static double product_triton(const struct rt_tiled_call *l)
     return l->kernels.triton;
 }
 
-/* nvfp4's products are as wide as fp8's and have an input of their own, 0 while nobody measured them: what fp8
- * reaches of its peak is then carried over, where a width beyond all others led to 18 to 31% by the seed. */
+/* nvfp4's products are as wide as fp8's and have an input of their own, 0 while nobody measured them: what
+ * fp8 reaches of its peak is then carried over, where a width beyond all others gave 18 to 31% by the seed.
+ */
 static double dtype_width(const struct rt_tiled_call *l)
 {
     enum rt_dtype dtype = l->query->call.dtype;

@@ -49,9 +49,10 @@ struct rt_conv_times {
 void rt_conv_times_of(const struct rt_conv_shape *conv, const struct rt_device *device, enum rt_dtype dtype,
                       double bandwidth, struct rt_conv_times *out);
 
-/* Are transforms (Winograd, FFT) none of the library's choices? cuDNN has them on vector lanes, and on the first
- * matrix units; since Ampere its kernels on matrix units are products, and so are those of lanes that do fp16 at a
- * fraction of fp32's rate, and convert it (Pascal's 6.1: cuDNN 7.6 takes 1.17 times as long in fp16 for VGG). */
+/* Are transforms (Winograd, FFT) none of the library's choices? cuDNN has them on vector lanes, and on the
+ * first matrix units; since Ampere its kernels on matrix units are products, and so are those of lanes that
+ * do fp16 at a fraction of fp32's rate, and convert it (Pascal's 6.1: cuDNN 7.6 takes 1.17 times as long in
+ * fp16 for VGG). */
 bool rt_conv_only_product(const struct rt_device *device, enum rt_dtype dtype);
 
 /* Of a convolution in groups, whose bytes alone take `memory_us`. */

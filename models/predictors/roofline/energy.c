@@ -36,12 +36,12 @@ double rt_power_clipped(double base_w, double dynamic_w, double limit_w)
 
 /* ---- joules ---- */
 
-/* Between kernels, clocks up: the core takes a share of the board's power, memory W a GiB: chips and interfaces
- * of GDDR run at their full clock whatever the GPU does. They solve the least that host-bound NCF draws of Zeus'
- * boards: P100 33.5 W, V100 36.1, Quadro RTX 6000 55.3, A40 82.2; of all but the A40 they say 83.4 for it, of
- * all but the RTX 6000 54.7 (docs/log/energy.md). At most REST_MOST, what an L4 comes to: boards of the GDDR
- * designs with LPDDR have more of it. ACTIVE_SHARE: clocks and leakage beside it at the boost clock while kernels
- * run. */
+/* Between kernels, clocks up: the core takes a share of the board's power, memory W a GiB: chips and
+ * interfaces of GDDR run at their full clock whatever the GPU does. They solve the least that host-bound NCF
+ * draws of Zeus' boards: P100 33.5 W, V100 36.1, Quadro RTX 6000 55.3, A40 82.2; of all but the A40 they
+ * say 83.4 for it, of all but the RTX 6000 54.7 (docs/log/energy.md). At most REST_MOST, what an L4 comes to:
+ * boards of the GDDR designs with LPDDR have more of it. ACTIVE_SHARE: clocks and leakage beside it at the
+ * boost clock while kernels run. */
 static const double REST_SHARE = 0.125, REST_MOST = 0.45, ACTIVE_SHARE = 0.14, LEAKAGE = 0.4;
 static const double GIB_WATTS[RT_MEMORY_KINDS] = {
     [RT_MEMORY_GDDR] = 0.95, [RT_MEMORY_HBM] = 0.15, [RT_MEMORY_HBM_OTHER] = 0.15};

@@ -10,8 +10,8 @@
  *
  * Clock and voltage: at a clock that is `phi` of the boost clock chips run at a voltage v(phi) of that at the
  * boost clock (rt_power_voltage). The energy of FLOPs and of the L2 goes with v^2 (dynamic power C V^2 f),
- * active watts with phi v^2, in part with v (leakage), the core's share of idle watts with v; memory stays as it
- * is.
+ * active watts with phi v^2, in part with v (leakage), the core's share of idle watts with v; memory stays as
+ * it is.
  */
 #ifndef ROOFTILE_MODELS_PREDICTORS_ROOFLINE_ENERGY_H
 #define ROOFTILE_MODELS_PREDICTORS_ROOFLINE_ENERGY_H
@@ -61,9 +61,9 @@ void rt_energy_add_time(const struct rt_energy_rates *rates, double busy_us, dou
 /* The device's clock over its boost clock: 1 unless it is a device at another clock (datasets/share.h). */
 double rt_energy_clock(const struct rt_device *device);
 
-/* Watts of a board between kernels, clocks up, at a core voltage (rt_power_voltage; 1: at the boost clock): its
- * `idle_w` at the boost clock, else by its power and its kind and size of memory; what the core leaks of it goes
- * with the voltage. NaN where neither is known. */
+/* Watts of a board between kernels, clocks up, at a core voltage (rt_power_voltage; 1: at the boost clock):
+ * its `idle_w` at the boost clock, else by its power and its kind and size of memory; what the core leaks of
+ * it goes with the voltage. NaN where neither is known. */
 double rt_energy_idle_w(const struct rt_device *device, double voltage);
 
 /* ---- watts against the clock, and what a power limit leaves of them ---- */

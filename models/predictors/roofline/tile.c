@@ -147,8 +147,8 @@ static double own_intensity(const struct rt_query *query)
     return op->flops(query->call.dim) / op->bytes(query->call.dim, rt_dtypes[query->call.dtype].bytes);
 }
 
-/* What networks see of a product, and whether it is one. A step gives FLOPs and bytes, those of the call as it
- * is: of a padded one they grow as its own do. */
+/* What networks see of a product, and whether it is one. A step gives FLOPs and bytes, those of the call as
+ * it is: of a padded one they grow as its own do. */
 static bool see_product(struct rt_tiled_call *launch)
 {
     struct rt_query seen = *launch->query;
@@ -450,7 +450,9 @@ static bool is_only_product(const struct rt_tiled_call *launch)
 static double least_flops(const struct rt_tiled_call *launch)
 {
     double flops = rt_call_flops(&launch->query->call);
-    return flops > 0 && !is_only_product(launch) ? launch->flops * rt_call_least_flops(&launch->query->call) / flops : launch->flops;
+    return flops > 0 && !is_only_product(launch)
+               ? launch->flops * rt_call_least_flops(&launch->query->call) / flops
+               : launch->flops;
 }
 
 void rt_tiled_call_times(const struct rt_tiled_call *launch, struct rt_times *out)

@@ -149,9 +149,9 @@ struct rt_row_walk rt_row_walk_of(const struct rt_device *device, enum rt_op_id 
 
 double rt_row_walk_us(const struct rt_device *device, const struct rt_row_walk *walk, double rows)
 {
-    const double step_cycles = 1000, step_threads = 1024;
+    const double step_threads = 1024;
     double turns = fmax(1, rows * walk->threads / (device->sms * step_threads));
-    return turns * walk->steps * rt_cycles_us(device, step_cycles);
+    return turns * walk->steps * rt_cycles_us(device, RT_ROW_STEP_CYCLES);
 }
 
 /* ---- products of narrow activations ---- */
@@ -238,7 +238,7 @@ void rt_product_kernels_of(enum rt_dtype dtype, double m, double n, double k, en
     *out = (struct rt_product_kernels){.quantised = rt_dtypes[dtype].input_bytes < 2, .server = server};
     if (!out->quantised)
         return;
-    /* TensorRT-LLM's norms quantise for its SmoothQuant plugin (RmsnormQuantization), which is timed alone. */
+    /* TensorRT-LLM's norms quantise for its SmoothQuant plugin (RmsnormQuantization), timed alone. */
     if (dtype != RT_INT8 || server != RT_SERVER_TENSORRT)
         out->quantise_us = quantise_us(dtype, m, k, server, device);
     choose_tile(m, out);

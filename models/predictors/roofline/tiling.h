@@ -76,10 +76,12 @@ struct rt_row_walk {
 struct rt_row_walk rt_row_walk_of(const struct rt_device *device, enum rt_op_id op, bool scalar_loads,
                                   double cols, double width);
 
-/* The time of walks over `rows` rows, all that fit on the multiprocessors at once: 1,000 cycles a step. One
- * token of 28,672 columns through a gated activation takes 20 us on an A100, 28 steps of 997 cycles, and 14
- * on an H100, of 976; one of 2,560 through layer norm 8,700 to 11,500 cycles on A40, A100 and H100, 10 steps
- * (Vidur's measurements). */
+/* Of a step of a walk. One token of 28,672 columns through a gated activation takes 20 us on an A100, 28
+ * steps of 997 cycles, and 14 on an H100, of 976; one of 2,560 through layer norm 8,700 to 11,500 cycles on
+ * A40, A100 and H100, 10 steps (Vidur's measurements). */
+enum { RT_ROW_STEP_CYCLES = 1000 };
+
+/* The time of walks over `rows` rows, all that fit on the multiprocessors at once. */
 double rt_row_walk_us(const struct rt_device *device, const struct rt_row_walk *walk, double rows);
 
 /* Products of narrow activations as servers run them (vLLM): which library multiplies, what quantises the

@@ -1,6 +1,7 @@
 /* Steps of blocks along their rows. See walk.h. */
 #include "models/predictors/roofline/walk.h"
 #include "models/predictors/roofline/board.h"
+#include "models/predictors/roofline/tiling.h"
 
 #include <math.h>
 #include <string.h>
@@ -20,11 +21,12 @@ static void of_channels(const int64_t *image, struct walk *w)
     w->cols = (double)image[0] * (double)image[2] * (double)image[3];
 }
 
-/* Threads and loads as the source has them: aten/native/cuda/layer_norm_kernel.cu, vectorized_layer_norm_kernel (4
- * warps, vec_size 4; mean and deviation first, then the result; the gradient alike) and RowwiseMomentsCUDAKernel
- * (cuda_utils::kCUDABlockReduceNumThreads, no vectors); PersistentSoftmax.cuh up to 1,024 columns, SoftMax.cu beyond
- * (16 bytes a load; maximum, sum, result). Batch norm in training is cuDNN's, whose kernel's name says 512 threads
- * and one block a channel (bn_fw_tr_1C11_kernel_NCHW): two sums and the result, 16 bytes a load. */
+/* Threads and loads as the source has them: aten/native/cuda/layer_norm_kernel.cu,
+ * vectorized_layer_norm_kernel (4 warps, vec_size 4; mean and deviation first, then the result; the gradient
+ * alike) and RowwiseMomentsCUDAKernel (cuda_utils::kCUDABlockReduceNumThreads, no vectors);
+ * PersistentSoftmax.cuh up to 1,024 columns, SoftMax.cu beyond (16 bytes a load; maximum, sum, result). Batch
+ * norm in training is cuDNN's, whose kernel's name says 512 threads and one block a channel
+ * (bn_fw_tr_1C11_kernel_NCHW): two sums and the result, 16 bytes a load. */
 static bool walk_of(const struct rt_call *call, bool moments, struct walk *out)
 {
     double width = rt_dtypes[call->dtype].bytes;
@@ -59,11 +61,10 @@ static bool walk_of(const struct rt_call *call, bool moments, struct walk *out)
 
 double rt_walk_us(const struct rt_call *call, bool moments, const struct rt_device *device)
 {
-    const double step_cycles = 1000; /* rt_row_walk_us (tiling.h), where it was measured */
     struct walk w;
     if (strcmp(device->vendor, "NVIDIA") != 0 || !walk_of(call, moments, &w))
         return 0;
     double steps = w.passes * ceil(w.cols / (w.threads * w.elements));
     double turns = fmax(1, w.rows * w.threads / (device->sms * rt_design_of(device)->threads));
-    return turns * steps * rt_cycles_us(device, step_cycles);
+    return turns * steps * rt_cycles_us(device, RT_ROW_STEP_CYCLES);
 }

@@ -259,11 +259,11 @@ static void add_power(struct rt_report *report, const struct rt_space *space)
 {
     for (size_t a = 0; a < space->axes; a++)
         if (rt_device_fields[space->axis[a].field].offset == offsetof(struct rt_device, power_w))
-            rt_report_add_note(
-                report, "notes",
-                "power_w: watts that a board is built for, which its rest and its clocks under load follow; a "
-                "limit that is set on a board as it is: `rooftile predict` with %s",
-                rt_field_words("power_limit").text);
+            rt_report_add_note(report, "notes",
+                               "power_w: watts that a board is built for, which its rest and its clocks "
+                               "under load follow; a "
+                               "limit that is set on a board as it is: `rooftile predict` with %s",
+                               rt_field_words("power_limit").text);
 }
 
 struct rt_report *rt_exploration_report(const struct rt_assessment *assessment, const bool *front,

@@ -294,10 +294,13 @@ static int words_beside(const char *word, const char *next)
 static uint64_t key_of(const struct rt_command_line *line)
 {
     uint64_t hash = RT_HASH_START;
-    for (int i = 1, beside; i<line->argc; i += beside> 0 ? beside : 1) {
-        beside = words_beside(line->argv[i], i + 1 < line->argc ? line->argv[i + 1] : "");
+    int i = 1;
+    while (i < line->argc) {
+        const char *word = line->argv[i], *next = i + 1 < line->argc ? line->argv[i + 1] : "";
+        int beside = words_beside(word, next);
         if (beside == 0)
-            hash = rt_hash(hash, line->argv[i], strlen(line->argv[i]) + 1);
+            hash = rt_hash(hash, word, strlen(word) + 1);
+        i += beside > 0 ? beside : 1;
     }
     return hash;
 }

@@ -39,10 +39,10 @@ int rt_rising_numbers_read(const char *option, const char *text, const struct rt
                            size_t most, struct rt_numbers *out);
 int rt_serving_users_read(const char *option, const char *text, void *value);
 
-/* RT_EUSAGE where the model is not served, or options do not fit. */
 /* The file that what is done lies beside (base/point_journal.h); NULL: it is kept nowhere. */
 const char *rt_plan_journal_of(const struct rt_plan_arguments *shared);
 
+/* RT_EUSAGE where the model is not served, or options do not fit. */
 int rt_serving_plan_run(const struct rt_plan_arguments *shared, const struct rt_serving_arguments *arguments,
                         const struct rt_model_source *source);
 

@@ -61,7 +61,8 @@ struct rt_serving_request {
     int64_t level[RT_SERVING_LEVELS]; /* users at once of one server, rising; not with a rate */
     size_t level_count;
     int64_t isl, osl;        /* tokens of a prompt and of its answer, osl >= 2 */
-    int64_t images, image, image_tokens; /* of a prompt, 0: none; their side; tokens of isl that they become */
+    int64_t images, image;   /* of a prompt, 0: none; their side */
+    int64_t image_tokens;    /* of isl, that they become */
     double ttft_us, tpot_us; /* targets; NaN: none */
     double rate;    /* requests a second that come, Poisson; NaN: users come back as they are served */
     int percentile; /* that targets hold at: 50, 90 or 99 */

@@ -3,7 +3,8 @@
 #include "test.h"
 
 /* How many kinds of kernels of convolutions and of products the model has in TF32. */
-static void count(const char *model, const char *gpu, struct rt_step step, size_t *convolutions, size_t *products)
+static void count(const char *model, const char *gpu, struct rt_step step, size_t *convolutions,
+                  size_t *products)
 {
     struct rt_model_source source;
     struct rt_device device;
@@ -66,7 +67,8 @@ static void test_what_is_said(void)
     CU_ASSERT_FALSE(settled.assumed[RT_STEP_TF32]);
     rt_settled_step_release(&settled);
     step.dtype = RT_FP16;
-    RT_ASSERT_FAILS(rt_step_settle(&step, &source, &device, &settled), RT_EUSAGE, "tf32 none says what of a model");
+    RT_ASSERT_FAILS(rt_step_settle(&step, &source, &device, &settled), RT_EUSAGE,
+                    "tf32 none says what of a model");
     rt_settled_step_release(&settled);
     step.dtype = RT_TF32;
     RT_ASSERT_FAILS(rt_step_settle(&step, &source, &device, &settled), RT_EUSAGE, "is tf32");

@@ -443,7 +443,8 @@ static void test_gradients_by_filter(void)
     rt_predictor_release(&predictor);
 }
 
-RT_TESTS(RT_TEST(test_gradients_by_filter), RT_TEST(test_only_time_makes_a_step), RT_TEST(test_inference_is_the_sum_of_its_kernels),
+RT_TESTS(RT_TEST(test_gradients_by_filter), RT_TEST(test_only_time_makes_a_step),
+         RT_TEST(test_inference_is_the_sum_of_its_kernels),
          RT_TEST(test_moves_at_the_pace_of_elementwise_ops),
          RT_TEST(test_masks_are_read_again_where_the_l2_is_small), RT_TEST(test_sweep_is_each_alone),
          RT_TEST(test_training_counts_every_phase), RT_TEST(test_trained_families_and_the_rest),

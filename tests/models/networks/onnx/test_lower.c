@@ -263,5 +263,5 @@ static void test_bytes(void)
 }
 
 RT_TESTS(RT_TEST(test_products), RT_TEST(test_recurrent), RT_TEST(test_fused_written_out),
-         RT_TEST(test_fused), RT_TEST(test_sampled), RT_TEST(test_volumes), RT_TEST(test_own), RT_TEST(test_others),
-         RT_TEST(test_bytes))
+         RT_TEST(test_fused), RT_TEST(test_sampled), RT_TEST(test_volumes), RT_TEST(test_own),
+         RT_TEST(test_others), RT_TEST(test_bytes))

@@ -314,8 +314,8 @@ static void test_the_roofline(void)
     rt_predictor_release(&predictor);
 }
 
-/* FLOPs that no algorithm saves, at the data sheet's peak; of convolutions that are products at what boards for games
- * reach beyond it. */
+/* FLOPs that no algorithm saves, at the data sheet's peak; of convolutions that are products at what boards
+ * for games reach beyond it. */
 static double bound_us(const struct rt_query *query, const struct rt_device *device)
 {
     enum rt_dtype dtype = (enum rt_dtype)query->call.dtype;
@@ -327,7 +327,8 @@ static double bound_us(const struct rt_query *query, const struct rt_device *dev
     return 1e6 * flops / peak;
 }
 
-/* No forecast by networks beats its bound, whatever their weights; on matrix units since Ampere not by transforms. */
+/* No forecast by networks beats its bound, whatever their weights; on matrix units since Ampere not by
+ * transforms. */
 static void check_bounds(const struct rt_predictor *predictor)
 {
     size_t checked = 0, products = 0;
@@ -348,8 +349,8 @@ static void check_bounds(const struct rt_predictor *predictor)
             products += family == RT_FAMILY_CONV && rt_conv_only_product(&raised, on_base[i].call.dtype);
         }
     }
-    printf("# %s: %zu forecasts above their bounds, %zu of them of convolutions without transforms\n", predictor->kind,
-           checked, products);
+    printf("# %s: %zu forecasts above their bounds, %zu of them of convolutions without transforms\n",
+           predictor->kind, checked, products);
     CU_ASSERT_TRUE(checked > 2000 && products > 100);
 }
 
@@ -404,4 +405,5 @@ static void test_features_are_of_the_call(void)
 }
 
 RT_TESTS(RT_TEST(test_networks_of_random_weights), RT_TEST(test_the_pretrained_predictor),
-         RT_TEST(test_the_roofline), RT_TEST(test_shares), RT_TEST(test_no_forecast_beats_its_bound), RT_TEST(test_features_are_of_the_call))
+         RT_TEST(test_the_roofline), RT_TEST(test_shares), RT_TEST(test_no_forecast_beats_its_bound),
+         RT_TEST(test_features_are_of_the_call))

@@ -6,8 +6,8 @@
 
 enum { LADDER = 16, LADDERS = 3000 };
 
-/* Products that differ in their rows alone: 1 to 16, with their FLOPs and bytes where a step asks. False where an
- * op of them is not sound. */
+/* Products that differ in their rows alone: 1 to 16, with their FLOPs and bytes where a step asks. False
+ * where an op of them is not sound. */
 static bool ladder(struct rt_query *queries, bool step)
 {
     static const enum rt_op_id ops[] = {RT_OP_GEMM, RT_OP_LINEAR};

@@ -102,11 +102,14 @@ static void test_only_products(void)
     CU_ASSERT_FALSE(isinf(times_of(SQUARE, "A100-80").fused));
     CU_ASSERT_FALSE(isinf(times_of(SQUARE ",dtype=fp16", "T4").fused));
     CU_ASSERT_TRUE(isinf(times_of(SQUARE ",dtype=fp16", "P4").fused));
-    CU_ASSERT_FALSE(isinf(times_of(SQUARE, "P4").fused) || isinf(times_of(SQUARE ",dtype=fp16", "P100").fused));
+    CU_ASSERT_FALSE(isinf(times_of(SQUARE, "P4").fused) ||
+                    isinf(times_of(SQUARE ",dtype=fp16", "P100").fused));
     CU_ASSERT_FALSE(rt_conv_only_product(&t4, RT_FP16) || rt_conv_only_product(&a100, RT_FP32));
-    RT_ASSERT_NEAR(rt_issued_flops(&h100, RT_FAMILY_CONV, RT_TF32) / rt_device_peak_flops(&h100, RT_FAMILY_CONV, RT_TF32),
+    RT_ASSERT_NEAR(rt_issued_flops(&h100, RT_FAMILY_CONV, RT_TF32) /
+                       rt_device_peak_flops(&h100, RT_FAMILY_CONV, RT_TF32),
                    1290.0 / 2048, 1e-12);
-    CU_ASSERT_EQUAL(rt_issued_flops(&a100, RT_FAMILY_CONV, RT_TF32), rt_device_peak_flops(&a100, RT_FAMILY_CONV, RT_TF32));
+    CU_ASSERT_EQUAL(rt_issued_flops(&a100, RT_FAMILY_CONV, RT_TF32),
+                    rt_device_peak_flops(&a100, RT_FAMILY_CONV, RT_TF32));
     CU_ASSERT_EQUAL(rt_issued_flops(&h100, RT_FAMILY_LINEAR, RT_TF32),
                     rt_device_peak_flops(&h100, RT_FAMILY_LINEAR, RT_TF32));
 }
@@ -131,5 +134,5 @@ static void test_least(void)
     RT_ASSERT_NEAR(rt_call_least_flops(&call), rt_call_flops(&call), 1e-12);
 }
 
-RT_TESTS(RT_TEST(test_products), RT_TEST(test_bytes), RT_TEST(test_algorithms), RT_TEST(test_direct), RT_TEST(test_only_products),
-         RT_TEST(test_least))
+RT_TESTS(RT_TEST(test_products), RT_TEST(test_bytes), RT_TEST(test_algorithms), RT_TEST(test_direct),
+         RT_TEST(test_only_products), RT_TEST(test_least))

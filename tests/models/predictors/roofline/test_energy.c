@@ -119,8 +119,8 @@ static void test_clocks(void)
     }
 }
 
-/* What the vendor says of a board at rest counts, else a share of its power and what its GDDR takes, to a most:
- * the measured A40 rests at 80 to 92 W of 300, boards with HBM at 34 to 39 of 250. */
+/* What the vendor says of a board at rest counts, else a share of its power and what its GDDR takes, to a
+ * most: the measured A40 rests at 80 to 92 W of 300, boards with HBM at 34 to 39 of 250. */
 static void test_idle(void)
 {
     struct rt_device device = gpu("A100-PCIE-40GB");

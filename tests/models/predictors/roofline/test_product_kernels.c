@@ -54,7 +54,8 @@ static void test_quantising_by_server(void)
     RT_ASSERT_NEAR(kernels.quantise_us, (3000 + 32768 * 0.4 * 4096 / 132) / 1980, 1e-9);
     served("H200", RT_SERVER_TENSORRT, RT_FP8, 1, 64, 128, &kernels);
     RT_ASSERT_NEAR(kernels.quantise_us, (18000 + 0.6 * 128 / 132) / 1980, 1e-3);
-    served("A100-SXM4-80GB", RT_SERVER_TENSORRT, RT_INT8, 4096, 64, 4096, &kernels); /* its plugin's, by norms */
+    served("A100-SXM4-80GB", RT_SERVER_TENSORRT, RT_INT8, 4096, 64, 4096,
+           &kernels); /* its plugin's, by norms */
     CU_ASSERT_TRUE(kernels.quantised);
     CU_ASSERT_EQUAL(kernels.quantise_us, 0);
     kernels_of("A100-SXM4-80GB", RT_INT8, 4096, 64, 4096, &kernels);

@@ -15,19 +15,23 @@ static struct rt_call call_of(enum rt_op_id op, int64_t rows, int64_t cols)
     return call;
 }
 
-/* Sixteen rows of 4 Mi columns: two passes of 8,192 steps of 1,000 cycles, wherever there are more multiprocessors. */
+/* Sixteen rows of 4 Mi columns: two passes of 8,192 steps of 1,000 cycles, wherever there are more
+ * multiprocessors. */
 static void test_few_rows(void)
 {
     struct rt_device t4, a100;
     RT_ASSERT_OK(rt_device_find("T4", &t4));
     RT_ASSERT_OK(rt_device_find("A100-80", &a100));
-    struct rt_call few = call_of(RT_OP_LAYERNORM, 16, 4194304), many = call_of(RT_OP_LAYERNORM, 16 * 1728, 4194304);
+    struct rt_call few = call_of(RT_OP_LAYERNORM, 16, 4194304),
+                   many = call_of(RT_OP_LAYERNORM, 16 * 1728, 4194304);
     RT_ASSERT_NEAR(rt_walk_us(&few, false, &t4), 16384e3 / t4.clock_mhz, 1e-12);
     RT_ASSERT_NEAR(rt_walk_us(&few, false, &a100), 16384e3 / a100.clock_mhz, 1e-12);
-    RT_ASSERT_NEAR(rt_walk_us(&many, false, &a100), 16 * rt_walk_us(&few, false, &a100), 1e-12); /* 16 blocks each */
+    RT_ASSERT_NEAR(rt_walk_us(&many, false, &a100), 16 * rt_walk_us(&few, false, &a100),
+                   1e-12); /* 16 blocks each */
 }
 
-/* Of channels, not rows; a reduction by moments alone; short softmax keeps rows in registers; AMD's are not known. */
+/* Of channels, not rows; a reduction by moments alone; short softmax keeps rows in registers; AMD's are not
+ * known. */
 static void test_which(void)
 {
     struct rt_device a100, amd;
@@ -49,7 +53,8 @@ static void test_which(void)
 /* More hardware is never slower, and more rows or columns never faster. */
 static void test_laws(void)
 {
-    static const enum rt_op_id ops[] = {RT_OP_LAYERNORM, RT_OP_LAYERNORM_BACKWARD, RT_OP_SOFTMAX, RT_OP_REDUCE};
+    static const enum rt_op_id ops[] = {RT_OP_LAYERNORM, RT_OP_LAYERNORM_BACKWARD, RT_OP_SOFTMAX,
+                                        RT_OP_REDUCE};
     struct rt_random random;
     struct rt_device a;
     rt_random_seed(&random, 36, 0);
