@@ -139,23 +139,6 @@ static int check_environment(void)
 #define COMPILER "gcc "
 #endif
 
-/* The gnuplot that reports start, "/usr/bin/gnuplot", to be freed; NULL where PATH has none. Its version
- * would take a process of its own, four times as long as all the rest. */
-static char *gnuplot_path(void)
-{
-    char *folders = rt_strdup(getenv("PATH") != NULL ? getenv("PATH") : ""), *rest = folders, *folder;
-    char *path = NULL;
-    while (path == NULL && (folder = strsep(&rest, ":")) != NULL) {
-        path = rt_format("%s/gnuplot", folder[0] != '\0' ? folder : ".");
-        if (access(path, X_OK) != 0) {
-            free(path);
-            path = NULL;
-        }
-    }
-    free(folders);
-    return path;
-}
-
 static bool has_backend(const char *name)
 {
     size_t b = 0;
@@ -185,7 +168,6 @@ static int print_version(int argc, char **argv)
     if (argc > 2 && !json)
         return rt_fail(RT_EUSAGE, "--version %s: say nothing behind --version, or --json", argv[2]);
     struct rt_report *report = rt_report_new();
-    char *gnuplot = gnuplot_path();
     bool cuda = has_backend("cuda");
     rt_report_add_title(report, "rooftile " RT_VERSION);
     rt_report_add_json(report, "version", json_string(RT_VERSION));
@@ -195,10 +177,6 @@ static int print_version(int argc, char **argv)
     rt_report_add_fact(report, "cuda", json_boolean(cuda), "CUDA backend", "%s",
                        cuda ? "built in; the driver and its libraries are opened at run time"
                             : "not built in");
-    rt_report_add_fact(report, "gnuplot", gnuplot != NULL ? json_string(gnuplot) : json_null(), "pictures",
-                       "%s",
-                       gnuplot != NULL ? gnuplot : "gnuplot was not found; install it (Debian: gnuplot-nox)");
-    free(gnuplot);
     return rt_report_end(report, json);
 }
 

@@ -1,6 +1,6 @@
 /*
  * A plot is data: series over two axes, bars with names, or a timeline. A report owns it (report.h); the HTML
- * form of the report draws it as SVG by gnuplot (plot_svg.h), the other forms leave it out.
+ * form of the report draws it as SVG (plot_svg.h), the other forms leave it out.
  *
  *     struct rt_plot *plot = rt_plot_new("Latency against batch", "On the H100 %.1f ms at batch 1", ms);
  *     rt_plot_axes(plot, "batch", RT_SCALE_LOG, "latency, ms", RT_SCALE_LOG);

@@ -1,46 +1,74 @@
-/* One gnuplot for all plots of a page, and its SVG made small. See plot_svg.h. */
+/* Plots as SVG. See plot_svg.h. */
 #include "base/plot_svg.h"
-#include "base/plot_script.h"
-#include "base/progress.h"
+#include "base/locale.h"
+#include "base/plot_axes.h"
+#include "base/printable.h"
 #include "base/status.h"
 #include "base/text.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <math.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
+
+/* In units of the picture, of which the smallest phone shows one at 0.68 of a pixel. */
+enum {
+    WIDTH = 480,
+    HEIGHT = 360,
+    TOP = 28,    /* the vertical axis' label */
+    BOTTOM = 44, /* ticks and the label of x */
+    RIGHT = 16,
+    LETTER = 8, /* of the widest fonts, at 14 units */
+    TICK = 4,
+    ROW = 24
+};
+
+enum { MOST_LETTERS = 26, MOST_MARKERS = 40, MOST_INTERVALS = 300, MANY = 1000, COLOURS = 6 };
 
 /* Okabe and Ito's colours (https://jfly.uni-koeln.de/color/), which colour-blind readers tell apart: on white
- * those of at least 3:1 (WCAG 2.1, 1.4.11), orange and yellow darkened to it; on black the lighter ones. */
-const char rt_plot_style[] =
-    ":root{--s1:#0072b2;--s2:#d55e00;--s3:#008660;--s4:#b5548b;--s5:#8a6d00;--s6:#333;--grid:#ddd;"
-    "--quiet:#767676}\n"
-    "@media(prefers-color-scheme:dark){:root{--s1:#56b4e9;--s2:#e69f00;--s3:#2fc79c;--s4:#e39cc4;"
-    "--s5:#f0e442;--s6:#ccc;--grid:#3a3a3a;--quiet:#999}}\n"
-    "@media print{:root{--s1:#0072b2;--s2:#d55e00;--s3:#008660;--s4:#b5548b;--s5:#8a6d00;--s6:#333;"
-    "--grid:#ddd;--quiet:#767676}}\n"
-    ".plot{display:block;width:100%;height:auto;color:inherit}\n"
-    ".plot .g,.key{fill:none;stroke:currentColor}.plot text{fill:currentColor;stroke:none;"
-    "font:14px sans-serif}\n"
-    ".plot polygon,.plot [class^=f],.key [class^=f]{stroke:none}\n"
-    ".c1{color:var(--s1)}.c2{color:var(--s2)}.c3{color:var(--s3)}.c4{color:var(--s4)}.c5{color:var(--s5)}"
-    ".c6{color:var(--s6)}\n"
-    ".k1{stroke:var(--s1)}.k2{stroke:var(--s2)}.k3{stroke:var(--s3)}.k4{stroke:var(--s4)}"
-    ".k5{stroke:var(--s5)}.k6{stroke:var(--s6)}.k253{stroke:var(--grid)}.k254{stroke:var(--quiet)}.k255{"
-    "stroke:currentColor}\n"
-    ".f1{fill:var(--s1)}.f2{fill:var(--s2)}.f3{fill:var(--s3)}.f4{fill:var(--s4)}.f5{fill:var(--s5)}"
-    ".f6{fill:var(--s6)}\n";
+ * those of at least 3:1 (WCAG 2.1, 1.4.11), orange and yellow darkened to it; on black the lighter ones. Then
+ * the grid, and limits. */
+static const struct {
+    char name;
+    const char *light, *dark;
+} paint[] = {{'1', "#0072b2", "#56b4e9"}, {'2', "#d55e00", "#e69f00"}, {'3', "#008660", "#2fc79c"},
+             {'4', "#b5548b", "#e39cc4"}, {'5', "#8a6d00", "#f0e442"}, {'6', "#333", "#ccc"},
+             {'g', "#ddd", "#3a3a3a"},    {'q', "#767676", "#999"}};
 
-/* As gnuplot draws them: +-1 wide, full and hollow by turns. */
-const char rt_plot_markers[] =
+static void print_paint(bool dark, FILE *file)
+{
+    fputs(":root{", file);
+    for (size_t i = 0; i < RT_COUNT(paint); i++)
+        fprintf(file, "%s--s%c:%s", i > 0 ? ";" : "", paint[i].name, dark ? paint[i].dark : paint[i].light);
+    fputs("}", file);
+}
+
+/* In a page the reader's scheme decides; a file of its own is light, for programs that know no var(). */
+static void print_style(bool page, FILE *file)
+{
+    if (page) {
+        print_paint(false, file);
+        fputs("\n@media(prefers-color-scheme:dark){", file);
+        print_paint(true, file);
+        fputs("}\n@media print{", file);
+        print_paint(false, file);
+        fputs("}\n", file);
+    }
+    fputs(".plot{display:block;width:100%;height:auto;color:inherit}\n"
+          ".plot .g,.key{fill:none;stroke:currentColor}.plot text{fill:currentColor;stroke:none;"
+          "font:14px sans-serif}\n"
+          ".plot [class^=f],.key [class^=f]{stroke:none}\n",
+          file);
+    for (size_t i = 0; i < RT_COUNT(paint); i++) {
+        char own[] = {'v', 'a', 'r', '(', '-', '-', 's', paint[i].name, ')', '\0'};
+        const char *colour = page ? own : paint[i].light;
+        fprintf(file, ".c%c{color:%s}.k%c{stroke:%s}.f%c{fill:%s}\n", paint[i].name, colour, paint[i].name,
+                colour, paint[i].name, colour);
+    }
+}
+
+/* +-1 wide, full and hollow by turns. */
+static const char markers_svg[] =
     "<svg width=\"0\" height=\"0\" aria-hidden=\"true\" class=\"defs\"><defs>"
     "<g id=\"m4\" fill=\"none\" stroke=\"currentColor\" stroke-width=\".4\"><path d=\"M-1-1h2v2h-2z\"/></g>"
     "<path id=\"m5\" fill=\"currentColor\" stroke=\"none\" d=\"M-1-1h2v2h-2z\"/>"
@@ -53,387 +81,470 @@ const char rt_plot_markers[] =
     "<path id=\"m13\" fill=\"currentColor\" stroke=\"none\" d=\"M0-1.41 1.41 0 0 1.41-1.41 0z\"/>"
     "</defs></svg>\n";
 
-/* ---- gnuplot ---- */
-
-/* Pictures take tenths of a second; one that waits for anything is ended. */
-enum { MOST_SECONDS = 30 };
-
-/* Waits for the process. Ctrl-C reaches it as it does this program. */
-static int wait_for(pid_t process)
+void rt_plot_style(FILE *file)
 {
-    const struct timespec pause = {.tv_nsec = 2000000};
-    int code = 0, ended = 0, waits = 0;
-    while ((ended = waitpid(process, &code, WNOHANG)) == 0 && !rt_interrupted() &&
-           waits++ < MOST_SECONDS * 500)
-        nanosleep(&pause, NULL);
-    if (ended == 0) {
-        kill(process, SIGKILL);
-        waitpid(process, &code, 0);
-    }
-    if (rt_interrupted() || (ended > 0 && WIFSIGNALED(code) && WTERMSIG(code) == SIGINT))
-        return rt_fail(RT_EINTERRUPTED, "interrupted while gnuplot drew");
-    if (ended == 0)
-        return rt_fail(RT_ENOTFOUND, "gnuplot did not end within %d s", MOST_SECONDS); /* not tried again */
-    if (ended < 0)
-        return rt_fail(RT_EIO, "gnuplot: cannot be waited for: %s", strerror(errno));
-    if (WIFEXITED(code) && WEXITSTATUS(code) == 127)
-        return rt_fail(RT_ENOTFOUND, "gnuplot was not found; install it (Debian: gnuplot-nox)");
-    if (!WIFEXITED(code) || WEXITSTATUS(code) != 0)
-        return rt_fail(RT_EIO, "gnuplot failed");
-    return RT_OK;
+    print_style(true, file);
 }
 
-/* Runs it on the commands of `script`; its standard output goes to `svg`, its messages nowhere. */
-static int run_gnuplot(FILE *script, FILE *svg)
+void rt_plot_markers(FILE *file)
 {
-    static const char *const words[] = {"gnuplot", "-d", NULL}; /* -d: no settings of the user's */
-    extern char **environ;
-    posix_spawn_file_actions_t actions;
-    pid_t process;
-    if (fflush(script) != 0 || lseek(fileno(script), 0, SEEK_SET) != 0)
-        return rt_fail(RT_EIO, "the commands for gnuplot cannot be written: %s", strerror(errno));
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, fileno(script), STDIN_FILENO);
-    posix_spawn_file_actions_adddup2(&actions, fileno(svg), STDOUT_FILENO);
-    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-    int failed = posix_spawnp(&process, words[0], &actions, NULL, (char *const *)(uintptr_t)words, environ);
-    posix_spawn_file_actions_destroy(&actions);
-    if (failed == ENOENT)
-        return rt_fail(RT_ENOTFOUND, "gnuplot was not found; install it (Debian: gnuplot-nox)");
-    if (failed != 0)
-        return rt_fail(RT_EIO, "gnuplot cannot be started: %s", strerror(failed));
-    return wait_for(process);
+    fputs(markers_svg, file);
 }
 
-/* A file without a name, in memory. */
-static FILE *memory_file(void)
+/* On, off, ... in units of the picture. */
+static const char *dashes_of(const struct rt_series *series)
 {
-    int file = memfd_create("rooftile", MFD_CLOEXEC);
-    FILE *stream = file >= 0 ? fdopen(file, "w+") : NULL;
-    if (stream == NULL && file >= 0)
-        close(file);
-    return stream;
+    static const char *const dashes[] = {"none", "9,4", "2,3", "9,3,2,3"};
+    return dashes[series->style % RT_COUNT(dashes)];
 }
 
-static char *read_all(FILE *file)
+/* What follows `k`, `f` or `c` in a class. */
+static char colour_of(const struct rt_series *series)
 {
-    struct rt_text text = {0};
-    char part[1 << 14];
-    rewind(file);
-    for (size_t length; (length = fread(part, 1, sizeof part, file)) > 0;)
-        rt_text_add(&text, "%.*s", (int)length, part);
-    return rt_text_take(&text);
+    return series->kind == RT_SERIES_LIMIT ? 'q' : (char)('1' + series->style % COLOURS);
 }
 
-/* ---- its SVG made small ---- */
+enum { DOT = 7 };
 
-/* Groups of gnuplot's SVG say how what is in them is drawn; here each element says it, in a class where it
- * can.
- */
-struct rewriter {
-    struct rt_text out;
-    char width[16];             /* of lines: of the last group */
-    char place[64], anchor[16]; /* of the next text */
-    char path[16];              /* the class of the points or boxes that are gathered in one path; "": none */
+/* The marker of a style, full ones first, but circles where points are so many that they are small. */
+static int marker_of(const struct rt_series *series)
+{
+    static const int markers[] = {DOT, 9, 5, 13, 11, 6, 8, 4};
+    return series->count > MANY ? DOT : markers[series->style % RT_COUNT(markers)];
+}
+
+static bool line_has_markers(const struct rt_series *series)
+{
+    return series->count <= MOST_MARKERS && series->count > 2;
+}
+
+/* Half of its width: small where they are many. */
+static double marker_size(const struct rt_series *series)
+{
+    if (series->kind == RT_SERIES_LINE)
+        return 3.7;
+    return series->count > MANY ? 1.3 : series->count > 200 ? 2.1 : 3.1;
+}
+
+/* ---- the frame ---- */
+
+struct drawing {
     const struct rt_plot *plot;
-    size_t series, point; /* whose markers come next: those of series with names */
+    struct rt_axis axis[2]; /* x, y */
+    int height;
+    FILE *file;
 };
 
-/* The value of an attribute of a tag, "" where it has none. */
-static const char *attribute(const char *tag, const char *name, char *out, size_t size)
+/* At most so many letters: the tables have them whole. */
+static void print_cut(const char *text, size_t most, FILE *file)
 {
-    size_t length = strlen(name);
-    const char *end = strchr(tag, '>');
-    out[0] = '\0';
-    for (const char *at = tag; (at = strstr(at, name)) != NULL && at < end; at += length) {
-        const char *value = at + length + strspn(at + length, " =");
-        if (at[-1] != ' ' || strchr("'\"", *value) == NULL || (at[length] != ' ' && at[length] != '='))
+    char *printable = rt_text_printable(text, false);
+    size_t letters = 0, length = 0;
+    unsigned code = 0;
+    while (printable[length] != '\0' && letters + 1 < most) {
+        length += rt_utf8(printable + length, &code);
+        letters++;
+    }
+    bool cut = printable[length] != '\0' && printable[length + rt_utf8(printable + length, &code)] != '\0';
+    if (cut)
+        printable[length] = '\0';
+    rt_html_text(printable, file);
+    fputs(cut ? "…" : "", file);
+    free(printable);
+}
+
+/* `anchor`: start, middle, end. */
+static void draw_text(const struct drawing *drawing, double x, double y, const char *anchor, const char *text,
+                      size_t most)
+{
+    fprintf(drawing->file, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", x, y, anchor);
+    print_cut(text, most, drawing->file);
+    fputs("</text>\n", drawing->file);
+}
+
+static size_t letters_of(const char *text)
+{
+    char *printable = rt_text_printable(text, false); /* rt_utf8 is 0 at what is no UTF-8 */
+    size_t letters = 0;
+    unsigned code = 0;
+    for (const char *at = printable; *at != '\0' && letters < MOST_LETTERS; letters++)
+        at += rt_utf8(at, &code);
+    free(printable);
+    return letters;
+}
+
+static const char *row_name(const struct rt_plot *plot, size_t row, char number[24])
+{
+    snprintf(number, 24, "%zu", row);
+    return plot->row[row] != NULL ? plot->row[row] : number;
+}
+
+/* The width of what stands left of the vertical axis. */
+static double left_of(const struct drawing *drawing)
+{
+    size_t letters = 1;
+    char number[24];
+    for (size_t r = 0; rt_plot_has_rows(drawing->plot) && r < drawing->plot->rows; r++) {
+        size_t row = letters_of(row_name(drawing->plot, r, number));
+        letters = row > letters ? row : letters;
+    }
+    for (size_t t = 0; t < drawing->axis[1].ticks; t++) {
+        size_t tick = letters_of(drawing->axis[1].tick[t].label);
+        letters = tick > letters ? tick : letters;
+    }
+    return (double)(LETTER * letters + 3 * TICK);
+}
+
+static int height_of(const struct rt_plot *plot)
+{
+    if (!rt_plot_has_rows(plot))
+        return HEIGHT;
+    bool bars = plot->series[0].kind == RT_SERIES_BARS;
+    return BOTTOM + 2 * TICK +
+           (int)plot->rows * (bars && plot->styles > 1 ? (int)plot->styles * 18 + 8 : ROW);
+}
+
+static void drawing_init(struct drawing *drawing, const struct rt_plot *plot, FILE *file)
+{
+    *drawing = (struct drawing){.plot = plot, .height = height_of(plot), .file = file};
+    struct rt_axis *axis = drawing->axis;
+    rt_plot_find_axes(plot, axis);
+    const double top = rt_plot_has_rows(plot) ? 2 * TICK : TOP, bottom = drawing->height - BOTTOM;
+    axis[0].from = left_of(drawing);
+    axis[0].to = WIDTH - RIGHT;
+    axis[1].from = rt_plot_has_rows(plot) ? top : bottom;
+    axis[1].to = rt_plot_has_rows(plot) ? bottom : top;
+}
+
+static double place(const struct drawing *drawing, int axis, double value)
+{
+    return rt_axis_place(&drawing->axis[axis], value);
+}
+
+/* Lines across the picture, ticks and figures. */
+static void draw_ticks(const struct drawing *drawing)
+{
+    const struct rt_axis *x = &drawing->axis[0], *y = &drawing->axis[1];
+    const double bottom = drawing->height - BOTTOM, top = fmin(y->from, y->to);
+    FILE *file = drawing->file;
+    fputs("<path class=\"kg\" d=\"", file);
+    for (size_t t = 0; t < x->ticks; t++)
+        fprintf(file, "M%.1f,%.1fV%.1f", place(drawing, 0, x->tick[t].at), bottom, top);
+    for (size_t t = 0; t < y->ticks; t++)
+        fprintf(file, "M%.1f,%.1fH%.1f", x->from, place(drawing, 1, y->tick[t].at), x->to);
+    fputs("\"/>\n<path d=\"", file);
+    for (size_t t = 0; t < x->ticks; t++)
+        fprintf(file, "M%.1f,%.1fv%d", place(drawing, 0, x->tick[t].at), bottom, TICK);
+    for (size_t t = 0; t < y->ticks; t++)
+        fprintf(file, "M%.1f,%.1fh-%d", x->from, place(drawing, 1, y->tick[t].at), TICK);
+    fputs("\"/>\n", file);
+    for (size_t t = 0; t < x->ticks; t++)
+        if (x->tick[t].label[0] != '\0')
+            draw_text(drawing, place(drawing, 0, x->tick[t].at), bottom + 18, "middle", x->tick[t].label,
+                      MOST_LETTERS);
+    for (size_t t = 0; t < y->ticks; t++)
+        if (y->tick[t].label[0] != '\0')
+            draw_text(drawing, x->from - 2 * TICK, place(drawing, 1, y->tick[t].at) + 5, "end",
+                      y->tick[t].label, MOST_LETTERS);
+}
+
+static void draw_frame(const struct drawing *drawing)
+{
+    const struct rt_plot *plot = drawing->plot;
+    const struct rt_axis *x = &drawing->axis[0];
+    const double bottom = drawing->height - BOTTOM;
+    char number[24];
+    draw_ticks(drawing);
+    for (size_t r = 0; rt_plot_has_rows(plot) && r < plot->rows; r++)
+        draw_text(drawing, x->from - 2 * TICK, place(drawing, 1, (double)r) + 5, "end",
+                  row_name(plot, r, number), MOST_LETTERS);
+    draw_text(drawing, (x->from + x->to) / 2, drawing->height - 6, "middle", plot->label[0], 50);
+    if (rt_plot_has_rows(plot)) {
+        fprintf(drawing->file, "<path d=\"M%.1f,%.1fH%.1f\"/>\n", x->from, bottom, x->to);
+        return;
+    }
+    draw_text(drawing, 0, 14, "start", plot->label[1], 56);
+    fprintf(drawing->file, "<path d=\"M%.1f,%dV%.1fH%.1f\"/>\n", x->from, TOP, bottom, x->to);
+}
+
+/* ---- thinning ---- */
+
+/* Which cells of the picture hold a point already. */
+struct cells {
+    int size; /* units of the picture */
+    bool *taken;
+};
+
+static struct cells cells_new(int size)
+{
+    return (struct cells){size, rt_calloc((size_t)WIDTH * HEIGHT, sizeof(bool))};
+}
+
+static bool shows(const struct drawing *drawing, double x, double y)
+{
+    return rt_axis_shows(&drawing->axis[0], x) && rt_axis_shows(&drawing->axis[1], y);
+}
+
+static size_t cell_of(const struct drawing *drawing, int size, double x, double y)
+{
+    size_t column = (size_t)fmax(place(drawing, 0, x), 0) / (size_t)size,
+           row = (size_t)fmax(place(drawing, 1, y), 0) / (size_t)size;
+    return row * WIDTH + column;
+}
+
+static bool take(struct cells *cells, const struct drawing *drawing, double x, double y)
+{
+    bool *taken = &cells->taken[cell_of(drawing, cells->size, x, y)], was = *taken;
+    *taken = true;
+    return !was;
+}
+
+static size_t count_cells(const struct drawing *drawing, const struct rt_series *series, int size)
+{
+    struct cells cells = cells_new(size);
+    size_t count = 0;
+    for (size_t i = 0; i < series->count; i++)
+        count +=
+            shows(drawing, series->x[i], series->y[i]) && take(&cells, drawing, series->x[i], series->y[i]);
+    free(cells.taken);
+    return count;
+}
+
+/* The least size of cells, from two units, that leaves the series its part of the picture's points. */
+static int cell_size(const struct drawing *drawing, const struct rt_series *series)
+{
+    enum { MOST_POINTS = 9000, MOST_SIZE = 12 };
+    const size_t most = MOST_POINTS / drawing->plot->count;
+    int size = 2;
+    while (size < MOST_SIZE && series->count > most && count_cells(drawing, series, size) > most)
+        size++;
+    return size;
+}
+
+/* ---- series ---- */
+
+static void draw_marker(const struct drawing *drawing, const struct rt_series *series, size_t i)
+{
+    fprintf(drawing->file, "<use href=\"#m%d\" transform=\"translate(%.1f,%.1f)scale(%.2g)\" class=\"c%c\"",
+            marker_of(series), place(drawing, 0, series->x[i]), place(drawing, 1, series->y[i]),
+            marker_size(series), colour_of(series));
+    if (series->point == NULL) {
+        fputs("/>\n", drawing->file);
+        return;
+    }
+    fputs("><title>", drawing->file);
+    rt_html_text(series->point[i], drawing->file);
+    fputs("</title></use>\n", drawing->file);
+}
+
+/* Points, each place once, but all that have names. Full circles are dots of one path. */
+static void draw_points(const struct drawing *drawing, const struct rt_series *series)
+{
+    struct cells cells = cells_new(cell_size(drawing, series));
+    const bool dots = marker_of(series) == DOT && series->point == NULL;
+    if (dots)
+        fprintf(drawing->file, "<path class=\"k%c\" stroke-linecap=\"round\" stroke-width=\"%.2g\" d=\"",
+                colour_of(series), 2 * marker_size(series));
+    for (size_t i = 0; i < series->count; i++) {
+        double x = series->x[i], y = series->y[i];
+        if (!shows(drawing, x, y) || (!take(&cells, drawing, x, y) && series->point == NULL))
             continue;
-        snprintf(out, size, "%.*s", (int)strcspn(value + 1, *value == '"' ? "\"" : "'"), value + 1);
-        return out;
+        if (dots)
+            fprintf(drawing->file, "M%.1f,%.1fh0", place(drawing, 0, x), place(drawing, 1, y));
+        else
+            draw_marker(drawing, series, i);
     }
-    return out;
+    fputs(dots ? "\"/>\n" : "", drawing->file);
+    free(cells.taken);
 }
 
-/* The same of any length, where it stands in the tag. */
-static size_t long_attribute(const char *tag, const char *name, const char **value)
+/* Vertical: of many some, so that they can be told from each other. What is below the axis begins at its end.
+ */
+static void draw_intervals(const struct drawing *drawing, const struct rt_series *series)
 {
-    char *pattern = rt_format(" %s", name);
-    const char *end = strchr(tag, '>'), *at = strstr(tag, pattern);
-    free(pattern);
-    if (at == NULL || at > end || (at = strpbrk(at, "'\"")) == NULL)
-        return 0;
-    *value = at + 1;
-    return strcspn(*value, *at == '"' ? "\"" : "'");
+    const struct rt_axis *y = &drawing->axis[1];
+    struct cells cells = cells_new(series->count > MOST_INTERVALS ? 16 : 2);
+    fprintf(drawing->file, "<path class=\"k%c\" d=\"", colour_of(series));
+    for (size_t i = 0; i < series->count; i++)
+        if (shows(drawing, series->x[i], series->y[i]) && rt_axis_shows(y, series->high[i]) &&
+            take(&cells, drawing, series->x[i], series->y[i]))
+            fprintf(drawing->file, "M%.1f,%.1fV%.1f", place(drawing, 0, series->x[i]),
+                    place(drawing, 1, rt_axis_shows(y, series->low[i]) ? series->low[i] : y->low),
+                    place(drawing, 1, series->high[i]));
+    fputs("\"/>\n", drawing->file);
+    free(cells.taken);
 }
 
-/* gnuplot's rgb(0, 0, 3), with three places a number, as a class: "k3"; "" for black. */
-static const char *class_of(const char *tag, const char *name, char letter, char *out, size_t size)
+/* In its order; neighbours in the same place once but for its end, gaps where it cannot be drawn. */
+static void draw_line(const struct drawing *drawing, const struct rt_series *series)
 {
-    char value[32];
-    int colour;
-    out[0] = '\0';
-    if (sscanf(attribute(tag, name, value, sizeof value), "rgb( 0, 0, %d)", &colour) == 1)
-        snprintf(out, size, "%c%d", letter, colour);
-    return out;
-}
-
-/* Points over several lines, in one. */
-static void add_points(struct rewriter *to, const char *points, size_t length)
-{
-    while (length > 0) {
-        size_t part = strcspn(points, "\n\t ");
-        part = part < length ? part : length;
-        if (part > 0)
-            rt_text_add(&to->out, "%.*s ", (int)part, points);
-        part += part < length;
-        points += part;
-        length -= part;
-    }
-}
-
-static void end_path(struct rewriter *to)
-{
-    if (to->path[0] != '\0')
-        rt_text_add(&to->out, "\"/>\n");
-    to->path[0] = '\0';
-}
-
-/* Goes on in the path of the class, or begins one. */
-static void begin_path(struct rewriter *to, const char *class, const char *more)
-{
-    if (strcmp(class, to->path) == 0)
-        return;
-    end_path(to);
-    rt_text_add(&to->out, "<path class=\"%s\"%s d=\"", class, more);
-    snprintf(to->path, sizeof to->path, "%s", class);
-}
-
-static bool is_shown(const struct rt_plot *plot, const struct rt_series *series, size_t i)
-{
-    const double at[2] = {series->x[i], series->y[i]};
-    for (int axis = 0; axis < 2; axis++)
-        if (!isfinite(at[axis]) || (plot->scale[axis] == RT_SCALE_LOG && at[axis] <= 0))
-            return false;
-    return true;
-}
-
-/* The name of the marker of that colour that comes next, of a series whose points have names; NULL: none.
- * Series follow each other, each in its order. */
-static const char *next_name(struct rewriter *to, int colour)
-{
-    for (; to->series < to->plot->count; to->series++, to->point = 0) {
-        const struct rt_series *series = &to->plot->series[to->series];
-        bool named =
-            series->point != NULL && RT_PLOT_FIRST_COLOUR + (int)(series->style % RT_PLOT_COLOURS) == colour;
-        while (named && to->point < series->count && !is_shown(to->plot, series, to->point))
-            to->point++;
-        if (named && to->point < series->count)
-            return series->point[to->point++];
-        if (series->point != NULL && to->point == 0)
-            return NULL; /* markers of another series are drawn before it */
-    }
-    return NULL;
-}
-
-/* A point: full circles as dots of one path, other markers one by one. */
-static void rewrite_point(struct rewriter *to, const char *tag)
-{
-    char value[64], class[16];
-    double x = 0, y = 0, scale = 1;
-    int marker = 0;
-    sscanf(attribute(tag, "xlink:href", value, sizeof value), "#gpPt%d", &marker);
-    sscanf(attribute(tag, "transform", value, sizeof value), "translate(%lf,%lf) scale(%lf)", &x, &y, &scale);
-    marker++; /* gnuplot counts them from 0 here */
-    class_of(tag, "color", 'c', class, sizeof class);
-    const char *name = next_name(to, atoi(class + (class[0] != '\0')));
-    if (marker != RT_PLOT_DOT || name != NULL) {
-        end_path(to);
-        rt_text_add(&to->out, "<use href=\"#m%d\" transform=\"translate(%.1f,%.1f)scale(%.2g)\" class=\"%s\"",
-                    marker, x, y, scale, class);
-        if (name != NULL) {
-            rt_text_add(&to->out, "><title>");
-            rt_text_add_html(&to->out, name);
+    size_t before = SIZE_MAX;
+    fprintf(drawing->file, "<path class=\"k%c\" stroke-width=\"%s\" stroke-dasharray=\"%s\" d=\"",
+            colour_of(series), series->kind == RT_SERIES_LIMIT ? "1.5" : "2", dashes_of(series));
+    for (size_t i = 0; i < series->count; i++) {
+        if (!shows(drawing, series->x[i], series->y[i])) {
+            before = SIZE_MAX;
+            continue;
         }
-        rt_text_add(&to->out, name != NULL ? "</title></use>\n" : "/>\n");
-        return;
+        size_t cell = cell_of(drawing, 1, series->x[i], series->y[i]);
+        if (cell != before || i + 1 == series->count)
+            fprintf(drawing->file, "%c%.1f,%.1f", before == SIZE_MAX ? 'M' : 'L',
+                    place(drawing, 0, series->x[i]), place(drawing, 1, series->y[i]));
+        before = cell;
     }
-    class_of(tag, "color", 'k', class, sizeof class);
-    char width[48];
-    snprintf(width, sizeof width, " stroke-linecap=\"round\" stroke-width=\"%.2g\"", 2 * scale);
-    begin_path(to, class, width);
-    rt_text_add(&to->out, "M%.1f,%.1fh0", x, y);
+    fputs("\"/>\n", drawing->file);
+    for (size_t i = 0; series->kind == RT_SERIES_LINE && line_has_markers(series) && i < series->count; i++)
+        if (shows(drawing, series->x[i], series->y[i]))
+            draw_marker(drawing, series, i);
 }
 
-static void rewrite_path(struct rewriter *to, const char *tag)
+static bool band_shows(const struct drawing *drawing, const struct rt_series *series, size_t i)
 {
-    const char *points = "";
-    char class[16], dashes[64];
-    size_t length = long_attribute(tag, "d", &points);
-    if (memchr(points, 'L', length) == NULL)
-        return;
-    rt_text_add(&to->out, "<path");
-    if (class_of(tag, "stroke", 'k', class, sizeof class)[0] != '\0')
-        rt_text_add(&to->out, " class=\"%s\"", class);
-    if (strcmp(to->width, "1.00") != 0)
-        rt_text_add(&to->out, " stroke-width=\"%s\"", to->width);
-    if (attribute(tag, "stroke-dasharray", dashes, sizeof dashes)[0] != '\0')
-        rt_text_add(&to->out, " stroke-dasharray=\"%s\"", dashes);
-    rt_text_add(&to->out, " d=\"");
-    add_points(to, points, length);
-    rt_text_add(&to->out, "\"/>\n");
+    return i < series->count && shows(drawing, series->x[i], series->high[i]);
 }
 
-/* Upright boxes of a colour become one path. */
-static bool rewrite_box(struct rewriter *to, const char *tag, const char *points)
+/* A piece for each run without gaps: along its upper end, back along the lower one. */
+static void draw_band(const struct drawing *drawing, const struct rt_series *series)
 {
-    double x[5], y[5];
-    char class[16];
-    int corners = sscanf(points, "%lf,%lf %lf,%lf %lf,%lf %lf,%lf %lf,%lf", &x[0], &y[0], &x[1], &y[1], &x[2],
-                         &y[2], &x[3], &y[3], &x[4], &y[4]);
-    if (corners != 8 || attribute(tag, "fill-opacity", class, sizeof class)[0] != '\0' || x[0] != x[3] ||
-        x[1] != x[2] || y[0] != y[1] || y[2] != y[3])
+    const struct rt_axis *y = &drawing->axis[1];
+    fprintf(drawing->file, "<path class=\"f%c\" fill-opacity=\".2\" d=\"", colour_of(series));
+    for (size_t i = 0, end; i < series->count; i = end + 1) {
+        for (end = i; band_shows(drawing, series, end); end++)
+            fprintf(drawing->file, "%c%.1f,%.1f", end == i ? 'M' : 'L', place(drawing, 0, series->x[end]),
+                    place(drawing, 1, series->high[end]));
+        for (size_t back = end; back > i; back--)
+            fprintf(
+                drawing->file, "L%.1f,%.1f", place(drawing, 0, series->x[back - 1]),
+                place(drawing, 1, rt_axis_shows(y, series->low[back - 1]) ? series->low[back - 1] : y->low));
+        fputs(end > i ? "z" : "", drawing->file);
+    }
+    fputs("\"/>\n", drawing->file);
+}
+
+static void draw_box(const struct drawing *drawing, double from, double to, double top, double bottom)
+{
+    fprintf(drawing->file, "M%.1f,%.1fH%.1fV%.1fH%.1fz", from, top, to, bottom, from);
+}
+
+/* The interval with its ends; the figure behind it. */
+static void draw_bar_figure(const struct drawing *drawing, const struct rt_series *series, size_t i, double y)
+{
+    double high = series->high != NULL ? series->high[i] : NAN, end = fmax(series->x[i], 0);
+    if (isfinite(high) && isfinite(series->low[i])) {
+        double from = place(drawing, 0, series->low[i]), to = place(drawing, 0, high);
+        fprintf(drawing->file, "<path stroke-width=\"1.5\" d=\"M%.1f,%.1fH%.1fM%.1f,%.1fv8M%.1f,%.1fv8\"/>\n",
+                from, y, to, from, y - 4, to, y - 4);
+        end = fmax(end, high);
+    }
+    draw_text(drawing, place(drawing, 0, end) + 5, y + 5, "start", rt_number_text(series->x[i]).text,
+              MOST_LETTERS);
+}
+
+/* Bars of several series share their row. */
+static void draw_bars(const struct drawing *drawing, const struct rt_series *series)
+{
+    const double height = 0.8 / (double)drawing->plot->styles, above = 0.4 - height * (double)series->style;
+    fprintf(drawing->file, "<path class=\"f%c\" d=\"", colour_of(series));
+    for (size_t i = 0; i < series->count; i++)
+        if (isfinite(series->x[i]))
+            draw_box(drawing, place(drawing, 0, 0), place(drawing, 0, series->x[i]),
+                     place(drawing, 1, series->y[i] - above),
+                     place(drawing, 1, series->y[i] - above + height));
+    fputs("\"/>\n", drawing->file);
+    for (size_t i = 0; i < series->count; i++)
+        if (isfinite(series->x[i]))
+            draw_bar_figure(drawing, series, i, place(drawing, 1, series->y[i] - above + height / 2));
+}
+
+/* Spans of a row that begin where the one before ended are one, where they are narrower than the eye sees. */
+static void draw_spans(const struct drawing *drawing, const struct rt_series *series)
+{
+    const struct rt_axis *x = &drawing->axis[0];
+    const double unit = (x->high - x->low) / (x->to - x->from);
+    fprintf(drawing->file, "<path class=\"f%c\" d=\"", colour_of(series));
+    for (size_t i = 0; i < series->count; i++) {
+        double from = series->low[i], to = series->high[i];
+        for (; i + 1 < series->count && series->y[i + 1] == series->y[i] &&
+               series->low[i + 1] - to < 2 * unit && series->low[i + 1] >= from;
+             i++)
+            to = fmax(to, series->high[i + 1]);
+        to = fmax(to, from + unit);
+        if (isfinite(from) && isfinite(to))
+            draw_box(drawing, place(drawing, 0, from), place(drawing, 0, to),
+                     place(drawing, 1, series->y[i] - 0.4), place(drawing, 1, series->y[i] + 0.4));
+    }
+    fputs("\"/>\n", drawing->file);
+}
+
+static void draw_series(const struct drawing *drawing, const struct rt_series *series)
+{
+    switch (series->kind) {
+    case RT_SERIES_INTERVALS:
+        draw_intervals(drawing, series);
+        draw_points(drawing, series);
+        break;
+    case RT_SERIES_POINTS:
+        draw_points(drawing, series);
+        break;
+    case RT_SERIES_LIMIT:
+    case RT_SERIES_LINE:
+        draw_line(drawing, series);
+        break;
+    case RT_SERIES_BAND:
+        draw_band(drawing, series);
+        break;
+    case RT_SERIES_BARS:
+        draw_bars(drawing, series);
+        break;
+    case RT_SERIES_SPANS:
+        draw_spans(drawing, series);
+        break;
+    }
+}
+
+/* y = factor x, from where it enters the picture to where it leaves it. */
+static void draw_diagonal(const struct drawing *drawing, double factor, const char *dashes)
+{
+    const struct rt_axis *x = &drawing->axis[0], *y = &drawing->axis[1];
+    double from = fmax(x->low, y->low / factor), to = fmin(x->high, y->high / factor);
+    if (factor > 0 && from < to)
+        fprintf(drawing->file, "<path class=\"kq\" stroke-dasharray=\"%s\" d=\"M%.1f,%.1fL%.1f,%.1f\"/>\n",
+                dashes, place(drawing, 0, from), place(drawing, 1, from * factor), place(drawing, 0, to),
+                place(drawing, 1, to * factor));
+}
+
+bool rt_plot_svg(const struct rt_plot *plot, const char *attributes, FILE *file)
+{
+    RT_C_LOCALE;
+    struct drawing drawing;
+    if (rt_plot_is_empty(plot))
         return false;
-    class_of(tag, "fill", 'f', class, sizeof class);
-    begin_path(to, class, "");
-    rt_text_add(&to->out, "M%.5g,%.5gH%.5gV%.5gH%.5gz", x[0], y[0], x[1], y[2], x[0]);
+    drawing_init(&drawing, plot, file);
+    fprintf(file, "<svg class=\"plot\" viewBox=\"0 0 %d %d\"%s>\n<g class=\"g\">\n", WIDTH, drawing.height,
+            attributes);
+    draw_frame(&drawing);
+    for (size_t s = 0; s < plot->count; s++)
+        draw_series(&drawing, &plot->series[s]);
+    for (int i = -1; !isnan(plot->diagonal) && i <= 1; i++)
+        draw_diagonal(&drawing, 1 + i * plot->diagonal, i != 0 ? "4,4" : "none");
+    fputs("</g>\n</svg>\n", file);
     return true;
 }
 
-static void rewrite_polygon(struct rewriter *to, const char *tag)
+void rt_plot_svg_file(const struct rt_plot *plot, FILE *file)
 {
-    const char *points = "";
-    char class[16], opacity[32];
-    size_t length = long_attribute(tag, "points", &points);
-    if (rewrite_box(to, tag, points))
-        return;
-    end_path(to);
-    rt_text_add(&to->out, "<polygon class=\"%s\"", class_of(tag, "fill", 'f', class, sizeof class));
-    if (attribute(tag, "fill-opacity", opacity, sizeof opacity)[0] != '\0')
-        rt_text_add(&to->out, " fill-opacity=\"%.3g\"", atof(opacity));
-    rt_text_add(&to->out, " points=\"");
-    add_points(to, points, length);
-    rt_text_add(&to->out, "\"/>\n");
-}
-
-/* Up to its end, which is returned. gnuplot has escaped it. */
-static const char *rewrite_text(struct rewriter *to, const char *tag)
-{
-    const char *text = tag + strlen("<text>"), *end = strstr(text, "</text>");
-    if (end == NULL)
-        return text;
-    text += strspn(text, " ");
-    rt_text_add(&to->out, "<text transform=\"%s\" text-anchor=\"%s\">%.*s</text>\n", to->place, to->anchor,
-                (int)(end - text), text);
-    return end;
-}
-
-static bool is_tag(const char *at, const char *begins)
-{
-    return strncmp(at, begins, strlen(begins)) == 0;
-}
-
-/* One element of gnuplot's; returns where to go on. */
-static const char *rewrite_tag(struct rewriter *to, const char *at)
-{
-    if (is_tag(at, "<use ")) {
-        rewrite_point(to, at);
-        return at + 1;
-    }
-    if (is_tag(at, "<polygon ")) {
-        rewrite_polygon(to, at);
-        return at + 1;
-    }
-    end_path(to);
-    if (is_tag(at, "<g transform")) {
-        attribute(at, "transform", to->place, sizeof to->place);
-        attribute(at, "text-anchor", to->anchor, sizeof to->anchor);
-    } else if (is_tag(at, "<g fill")) {
-        attribute(at, "stroke-width", to->width, sizeof to->width);
-    } else if (is_tag(at, "<path ")) {
-        rewrite_path(to, at);
-    } else if (is_tag(at, "<text>")) {
-        return rewrite_text(to, at);
-    }
-    return at + 1;
-}
-
-/* What stands between the first `</defs>` and `</svg>`, rewritten; *rest goes on behind it. NULL: there is
- * none. */
-static char *rewrite(const struct rt_plot *plot, const char **rest)
-{
-    struct rewriter to = {.width = "1.00", .plot = plot};
-    const char *view = strstr(*rest, "<svg"), *at = view != NULL ? strstr(view, "</defs>") : NULL,
-               *end = at != NULL ? strstr(at, "</svg>") : NULL;
-    char box[64];
-    if (end == NULL)
-        return NULL;
-    attribute(view, "viewBox", box, sizeof box);
-    rt_text_add(&to.out, "viewBox=\"%s\">\n<g class=\"g\">\n", box);
-    for (at = strchr(at + 1, '<'); at < end; at = strchr(at, '<'))
-        at = rewrite_tag(&to, at);
-    end_path(&to);
-    rt_text_add(&to.out, "</g>\n</svg>\n");
-    *rest = end + 1;
-    return rt_text_take(&to.out);
-}
-
-/* ---- plots ---- */
-
-static int take_pictures(struct rt_plot *const *plots, size_t count, const char *text, char **svg)
-{
-    for (size_t p = 0; p < count; p++)
-        if (!rt_plot_is_empty(plots[p]) && (svg[p] = rewrite(plots[p], &text)) == NULL)
-            return rt_fail(RT_EIO, "gnuplot drew no picture of \"%s\"", plots[p]->title);
-    return RT_OK;
-}
-
-static int draw(struct rt_plot *const *plots, size_t count, char **svg, FILE *script, FILE *drawn)
-{
-    size_t drawable = 0;
-    for (size_t p = 0; p < count; p++)
-        if (!rt_plot_is_empty(plots[p])) {
-            rt_plot_script(plots[p], p, script);
-            drawable++;
-        }
-    int status = drawable > 0 ? run_gnuplot(script, drawn) : RT_OK;
-    if (status != RT_OK)
-        return status;
-    char *text = read_all(drawn);
-    status = take_pictures(plots, count, text, svg);
-    free(text);
-    return status;
-}
-
-/* All by one gnuplot, or none. */
-static int draw_together(struct rt_plot *const *plots, size_t count, char **svg)
-{
-    for (size_t p = 0; p < count; p++)
-        svg[p] = NULL;
-    FILE *script = memory_file(), *drawn = memory_file();
-    int status = script != NULL && drawn != NULL
-                     ? draw(plots, count, svg, script, drawn)
-                     : rt_fail(RT_EIO, "no memory for gnuplot's commands: %s", strerror(errno));
-    for (size_t p = 0; status != RT_OK && p < count; p++) {
-        free(svg[p]);
-        svg[p] = NULL;
-    }
-    if (script != NULL)
-        fclose(script);
-    if (drawn != NULL)
-        fclose(drawn);
-    return status;
-}
-
-int rt_plots_draw(struct rt_plot *const *plots, size_t count, char **svg)
-{
-    int status = draw_together(plots, count, svg);
-    if (status != RT_EIO || count < 2)
-        return status;
-    for (size_t p = 0; p < count; p++)
-        if (draw_together(plots + p, 1, svg + p) == RT_OK && svg[p] != NULL)
-            status = RT_OK;
-    return status;
+    fprintf(file,
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\">\n<rect width=\"100%%\" "
+            "height=\"100%%\" fill=\"#fff\"/>\n<title>",
+            WIDTH, height_of(plot));
+    rt_html_text(plot->title, file);
+    fputs("</title>\n<desc>", file);
+    rt_html_text(plot->alt, file);
+    fputs("</desc>\n<style>\n", file);
+    print_style(false, file);
+    fprintf(file, "</style>\n%s", markers_svg);
+    rt_plot_svg(plot, "", file);
+    fputs("</svg>\n", file);
 }
 
 /* ---- legends ---- */
@@ -442,18 +553,18 @@ static void print_swatch(const struct rt_series *series, FILE *file)
 {
     bool line = series->kind == RT_SERIES_LINE, limit = series->kind == RT_SERIES_LIMIT,
          interval = series->kind == RT_SERIES_INTERVALS;
-    size_t colour = limit ? RT_PLOT_QUIET : RT_PLOT_FIRST_COLOUR + series->style % RT_PLOT_COLOURS;
+    const char colour = colour_of(series);
     if (series->kind >= RT_SERIES_BAND)
-        fprintf(file, "<path class=\"f%zu\"%s d=\"M1 1h28v10H1z\"/>", colour,
+        fprintf(file, "<path class=\"f%c\"%s d=\"M1 1h28v10H1z\"/>", colour,
                 series->kind == RT_SERIES_BAND ? " fill-opacity=\".25\"" : "");
     if (line || limit)
-        fprintf(file, "<path class=\"k%zu\" stroke-width=\"2\" stroke-dasharray=\"%s\" d=\"M0 6h30\"/>",
-                colour, rt_plot_dashes(series->style)[0] != '\0' ? rt_plot_dashes(series->style) : "none");
+        fprintf(file, "<path class=\"k%c\" stroke-width=\"2\" stroke-dasharray=\"%s\" d=\"M0 6h30\"/>",
+                colour, dashes_of(series));
     if (interval)
-        fprintf(file, "<path class=\"k%zu\" d=\"M15 0v12\"/>", colour);
-    if (series->kind == RT_SERIES_POINTS || interval || (line && rt_plot_line_has_markers(series)))
-        fprintf(file, "<use href=\"#m%d\" class=\"c%zu\" transform=\"translate(15,6)scale(4)\"/>",
-                rt_plot_marker(series), colour);
+        fprintf(file, "<path class=\"k%c\" d=\"M15 0v12\"/>", colour);
+    if (series->kind == RT_SERIES_POINTS || interval || (line && line_has_markers(series)))
+        fprintf(file, "<use href=\"#m%d\" class=\"c%c\" transform=\"translate(15,6)scale(4)\"/>",
+                marker_of(series), colour);
 }
 
 static bool is_first_of_style(const struct rt_plot *plot, size_t s)
@@ -488,9 +599,9 @@ void rt_plot_legend(const struct rt_plot *plot, FILE *file)
             print_entry(plot, plot->series[s].style, plot->series[s].name, file);
     if (!isnan(plot->diagonal))
         fprintf(file,
-                "<li><svg class=\"key\" viewBox=\"0 0 30 12\" aria-hidden=\"true\"><path class=\"k%d\" "
-                "d=\"M0 6h30\"/><path class=\"k%d\" stroke-dasharray=\"4,4\" "
+                "<li><svg class=\"key\" viewBox=\"0 0 30 12\" aria-hidden=\"true\"><path class=\"kq\" "
+                "d=\"M0 6h30\"/><path class=\"kq\" stroke-dasharray=\"4,4\" "
                 "d=\"M0 1h30M0 11h30\"/></svg> equal, and %g%% more or less</li>\n",
-                RT_PLOT_QUIET, RT_PLOT_QUIET, 100 * plot->diagonal);
+                100 * plot->diagonal);
     fputs("</ul>\n", file);
 }

@@ -1,29 +1,27 @@
 /*
- * Plots as SVG, drawn by one process of gnuplot (https://www.gnuplot.info), which reads its commands from a
- * file in memory and writes into another: no shell, no name of a user's in a command but between quotes.
- *
- * Pictures have classes for colours, which the style sheet below gives for light and dark schemes. Text is
- * text; the same plots give the same bytes with the same gnuplot.
+ * Plots as SVG. Pictures have classes for colours, which the style sheet below gives for light and dark
+ * schemes; text is text. The same plot gives the same bytes.
  */
 #ifndef ROOFTILE_BASE_PLOT_SVG_H
 #define ROOFTILE_BASE_PLOT_SVG_H
 
 #include "base/plot.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 
-/* Draws `count` plots into svg (count): each to be freed; NULL for a plot with nothing to draw. What gnuplot
- * refuses to draw is NULL beside the others. Where it is missing or draws none: RT_ENOTFOUND or RT_EIO with a
- * sentence, and all are NULL. */
-int rt_plots_draw(struct rt_plot *const *plots, size_t count, char **svg);
+/* Prints the element; `attributes` go into its tag. Returns whether there was anything to draw: of an empty
+ * plot nothing is printed. */
+bool rt_plot_svg(const struct rt_plot *plot, const char *attributes, FILE *file);
+
+/* The same as a file that needs no page: colours, markers and the title come along. */
+void rt_plot_svg_file(const struct rt_plot *plot, FILE *file);
 
 /* The legend of a plot as HTML: nothing where there is one series or none has a name. */
 void rt_plot_legend(const struct rt_plot *plot, FILE *file);
 
-/* The style sheet of pictures and legends. */
-extern const char rt_plot_style[];
-
-/* The shapes of markers, for pictures and legends: once in a page. */
-extern const char rt_plot_markers[];
+/* Once in a page: the style sheet of pictures and legends, and the shapes of markers. */
+void rt_plot_style(FILE *file);
+void rt_plot_markers(FILE *file);
 
 #endif

@@ -51,11 +51,13 @@ static const char style[] =
     "th{font-weight:inherit}\n"
     "tbody th,thead th:first-child{position:sticky;left:0;background:var(--back)}tbody "
     "tr:nth-child(even) th{background:var(--band)}\n"
-    "@media(max-width:30rem){tbody th{max-width:9rem;overflow-wrap:anywhere}tbody th.l,tbody "
+    "@media(max-width:30rem){tbody th{max-width:9rem;overflow-wrap:break-word}tbody th.l,tbody "
     "th{white-space:normal!important}}\n"
     "@media(min-width:75rem){td,tbody th,thead "
-    "th{white-space:nowrap}}@media(max-width:75rem){th,td{padding:.2rem "
-    ".35rem}}.l{white-space:pre-wrap;min-width:16rem}tbody "
+    "th{white-space:nowrap}}@media(max-width:75rem){table{font-size:.8rem}th,td{padding:.2rem "
+    ".3rem}th:not([aria-sort]) "
+    "button:not(:hover):not(:focus-visible)::after{content:none}}.l{white-space:pre-wrap;min-width:16rem}"
+    "tbody "
     "tr:nth-child(even){background:var(--band)}\n"
     "th button{all:unset;cursor:pointer;font-weight:bold}th button:focus-visible{outline:2px solid "
     "var(--link)}\n"
@@ -64,10 +66,21 @@ static const char style[] =
     "\\2191\"}th[aria-sort=descending] button::after{content:\"\\a0\\2193\"}\n"
     ".copy{font:inherit;font-size:.8rem;color:var(--text);background:var(--band);border:1px solid "
     "var(--line);border-radius:.25rem;padding:.2rem .6rem;cursor:pointer}\n"
-    ".figures{display:flex;flex-wrap:wrap;gap:1.5rem;margin:1rem 0}"
-    "figure{break-inside:avoid;margin:0;flex:1 1 21rem;max-width:44rem}figcaption{font-size:.9rem}figcaption "
-    "b{display:block}\n"
-    ".legend{list-style:none;display:flex;flex-wrap:wrap;gap:.1rem 1rem;margin:.25rem 0;padding:0;"
+    ".figures{display:grid;gap:1.5rem;margin:1rem 0}"
+    "figure{break-inside:avoid;margin:0;min-width:0}figcaption{font-size:.9rem}figcaption b{display:block}\n"
+    /* A picture that would leave the rest of its row empty has its words beside it. */
+    "@media(min-width:48rem)and (max-width:74.99rem){.figures{grid-template-columns:1fr 1fr}"
+    "figure:last-child:nth-child(odd){grid-column:1/-1;display:grid;grid-template-columns:1fr "
+    "1fr;gap:0 1.5rem;grid-template-rows:auto 1fr}figure:last-child:nth-child(odd) .plot{grid-row:1/3}}\n"
+    "@media(min-width:75rem){.figures{grid-template-columns:repeat(12,1fr)}figure{grid-column:span 3}"
+    "figure:first-child:nth-last-child(3n),figure:first-child:nth-last-child(3n)~figure,"
+    "figure:first-child:nth-last-child(5),figure:first-child:nth-last-child(5)~figure{grid-column:span 4}"
+    "figure:first-child:nth-last-child(-n+2),figure:first-child:nth-last-child(2)~figure{grid-column:span "
+    "6;display:grid;grid-template-columns:3fr 2fr;gap:0 1.5rem;grid-template-rows:auto 1fr}"
+    "figure:first-child:nth-last-child(-n+2) .plot,figure:first-child:nth-last-child(2)~figure "
+    ".plot{grid-row:1/3}figure:only-child{grid-column:span 8!important}}\n"
+    ".legend{list-style:none;display:flex;flex-wrap:wrap;align-content:start;gap:.1rem 1rem;margin:.25rem "
+    "0;padding:0;"
     "font-size:.9rem}\n"
     ".key{width:30px;height:12px;vertical-align:middle}.defs{position:absolute}\n"
     "nav ul{columns:11rem;gap:1.5rem;list-style:none;margin:0 0 "
@@ -76,8 +89,9 @@ static const char style[] =
     ".notes{padding-left:1.2rem}.words{white-space:pre-line}\n"
     "footer{margin-top:2.5rem;border-top:1px solid var(--line);color:var(--soft);font-size:.9rem}\n"
     "@media print{main{max-width:none;padding:0}body{font-size:11pt}.copy,th button::after{display:none}"
-    ".box{overflow:visible;break-inside:avoid}.figures{display:grid;grid-template-columns:1fr "
-    "1fr;gap:.75rem}figure{max-width:none;padding:0}figcaption,.legend{font-size:8.5pt}table{font-size:8.5pt}"
+    ".box{overflow:visible;break-inside:avoid}.figures{grid-template-columns:1fr "
+    "1fr!important;gap:.75rem}figure{display:block!important;grid-column:auto!important}figcaption,.legend{"
+    "font-size:8.5pt}table{font-size:8.5pt}"
     "figure,tr{"
     "break-inside:avoid}thead{display:"
     "table-header-group}h2{break-after:avoid}th,td{padding:.1rem .3rem}td,tbody th,thead "
@@ -122,7 +136,6 @@ struct page {
     enum open open;
     bool titled;
     size_t plots, tables;
-    char **svg;            /* of each plot in its order; NULL: not drawn */
     struct rt_strings ids; /* of sections, each once */
     char **id;             /* of each item that begins a section, NULL of the others */
 };
@@ -260,21 +273,20 @@ static void print_table(struct page *page, const struct rt_item *item)
 
 static void print_plot(struct page *page, const struct rt_plot *plot)
 {
-    size_t number = page->plots++;
-    const char *svg = page->svg[number];
-    fprintf(page->file, "<figure id=\"figure-%zu\">\n", number + 1);
-    if (svg != NULL)
-        fprintf(page->file,
-                "<svg class=\"plot\" role=\"img\" aria-labelledby=\"figure-%zu-title\" "
-                "aria-describedby=\"figure-%zu-words\" %s",
-                number + 1, number + 1, svg);
-    if (svg != NULL)
+    size_t number = ++page->plots;
+    char *attributes =
+        rt_format(" role=\"img\" aria-labelledby=\"figure-%zu-title\" aria-describedby=\"figure-%zu-words\"",
+                  number, number);
+    fprintf(page->file, "<figure id=\"figure-%zu\">\n", number);
+    bool drawn = rt_plot_svg(plot, attributes, page->file);
+    if (drawn)
         rt_plot_legend(plot, page->file);
-    fprintf(page->file, "<figcaption><b id=\"figure-%zu-title\">", number + 1);
+    fprintf(page->file, "<figcaption><b id=\"figure-%zu-title\">", number);
     rt_html_text(plot->title, page->file);
-    fprintf(page->file, "</b> <span id=\"figure-%zu-words\">", number + 1);
+    fprintf(page->file, "</b> <span id=\"figure-%zu-words\">", number);
     rt_html_text(plot->alt, page->file);
-    fprintf(page->file, "</span>%s</figcaption>\n</figure>\n", svg != NULL ? "" : " (There is no picture.)");
+    fprintf(page->file, "</span>%s</figcaption>\n</figure>\n", drawn ? "" : " (Nothing of it can be drawn.)");
+    free(attributes);
 }
 
 static void print_item(struct page *page, const struct rt_item *item)
@@ -313,36 +325,6 @@ static void print_item(struct page *page, const struct rt_item *item)
 
 /* ---- the page ---- */
 
-static size_t plots_of(const struct rt_report *report, struct rt_plot **plots)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < report->count; i++)
-        if (report->item[i].kind == RT_ITEM_PLOT) {
-            if (plots != NULL)
-                plots[count] = report->item[i].plot;
-            count++;
-        }
-    return count;
-}
-
-/* Draws all pictures. Where they cannot be drawn the page says why, and so does a warning; an interrupt ends
- * it. */
-static int draw_plots(struct page *page, char **failure)
-{
-    size_t count = plots_of(page->report, NULL);
-    struct rt_plot **plots = rt_calloc(count + 1, sizeof *plots);
-    plots_of(page->report, plots);
-    page->svg = rt_calloc(count + 1, sizeof *page->svg);
-    int status = count > 0 ? rt_plots_draw(plots, count, page->svg) : RT_OK;
-    free(plots);
-    *failure = NULL;
-    if (status == RT_OK || status == RT_EINTERRUPTED)
-        return status;
-    *failure = rt_format("This page has no pictures, only its tables: %s.", rt_error());
-    rt_warn("the page has no pictures, only its tables: %s", rt_error());
-    return RT_OK;
-}
-
 /* Where the first thing that people see is a title, that; else the name of the command. */
 static const char *title_of(const struct rt_report *report, bool *own)
 {
@@ -363,11 +345,14 @@ static void print_head(struct page *page)
           "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n",
           page->file);
     print_element(page, "title", title);
-    fprintf(page->file, "<style>\n%s%s", style, rt_plot_style);
+    fprintf(page->file, "<style>\n%s", style);
+    rt_plot_style(page->file);
     for (int column = 1; column <= MOST_COLUMNS; column++)
         fprintf(page->file, ".r%d tr>:nth-child(%d)%s", column, column,
                 column < MOST_COLUMNS ? "," : "{text-align:right}\n");
-    fprintf(page->file, "</style>\n</head>\n<body>\n%s<main>\n", rt_plot_markers);
+    fputs("</style>\n</head>\n<body>\n", page->file);
+    rt_plot_markers(page->file);
+    fputs("<main>\n", page->file);
     if (!own)
         print_title(page, title);
 }
@@ -383,7 +368,7 @@ static void print_foot(struct page *page)
     fprintf(page->file, "</p>\n</footer>\n</main>\n<script>\n%s</script>\n</body>\n</html>\n", script);
 }
 
-static void print_page(struct page *page, const char *failure)
+static void print_page(struct page *page)
 {
     const struct rt_report *report = page->report;
     bool begun = false; /* behind the title */
@@ -398,26 +383,17 @@ static void print_page(struct page *page, const char *failure)
         print_item(page, &report->item[i]);
     }
     change(page, NOTHING);
-    if (failure != NULL)
-        print_element(page, "p", failure);
     print_foot(page);
 }
 
 int rt_report_html(const struct rt_report *report, FILE *file)
 {
     struct page page = {.report = report, .file = file};
-    char *failure;
-    int status = draw_plots(&page, &failure);
     name_sections(&page);
-    if (status == RT_OK)
-        print_page(&page, failure);
-    for (size_t p = 0; p < page.plots; p++)
-        free(page.svg[p]);
-    free(page.svg);
+    print_page(&page);
     for (size_t i = 0; i < report->count; i++)
         free(page.id[i]);
     free(page.id);
-    free(failure);
     rt_strings_release(&page.ids);
-    return status;
+    return RT_OK;
 }

@@ -60,7 +60,7 @@ if(ROOFTILE_HAS_ONNX)
 endif()
 set(CPACK_COMPONENTS_ALL)
 rooftile_package(program rooftile "forecasts of deep-learning latency on GPUs"
-                 DEPENDS "rooftile-data (= ${release})" RECOMMENDS "gnuplot-nox, libmicrohttpd12")
+                 DEPENDS "rooftile-data (= ${release})" RECOMMENDS libmicrohttpd12)
 rooftile_package(data rooftile-data "forecasts of deep-learning latency on GPUs - predictor"
                  ARCHITECTURE all SHLIBDEPS OFF)
 rooftile_package(library librooftile${soversion} "forecasts of deep-learning latency on GPUs - library"

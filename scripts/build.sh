@@ -6,7 +6,7 @@
 set -eu
 . "$(dirname "$0")/setup.sh"
 # shellcheck disable=SC2086  # a list of words
-setup_packages $build_packages gnuplot-nox # draws the pictures of pages
+setup_packages $build_packages
 setup_build "$source_folder/build" -DCMAKE_BUILD_TYPE=Release -DROOFTILE_TESTS=OFF "$@"
 echo "Built build/rooftile. Next:"
 echo "  export PATH=$source_folder/build:\$PATH"

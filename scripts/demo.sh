@@ -9,8 +9,6 @@ out=${1:-$source_folder/demo-out}
 
 # shellcheck disable=SC2086  # a list of words
 setup_packages $build_packages
-command -v gnuplot >/dev/null || setup_packages gnuplot-nox ||
-    echo "gnuplot is not there: the page will have its tables and no pictures." >&2
 setup_build "$source_folder/build" -DCMAKE_BUILD_TYPE=Release -DROOFTILE_TESTS=OFF
 rooftile=$source_folder/build/rooftile
 mkdir -p "$out"

@@ -9,7 +9,7 @@ source_folder=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 build_packages="gcc make cmake pkg-config libc6-dev libopenblas-dev libhdf5-dev libcsv-dev libjansson-dev libcunit1-dev"
 build_packages+=" libprotobuf-c-dev protobuf-c-compiler libonnx-dev" # ONNX models; without them the rest builds
 build_packages+=" libmicrohttpd-dev"                                 # rooftile web; likewise
-# Used where they are there: help2man (manual pages), gnuplot-nox (pictures of reports).
+# Used where it is there: help2man (manual pages).
 
 setup_packages() {
     local missing=() package as_root=()

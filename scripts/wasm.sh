@@ -46,7 +46,6 @@ echo "Building in $build: a few minutes the first time" >&2
     && cmake --build "$build/cmake" -j "$(nproc)"; } >"$build/build.log" 2>&1 || { grep -E 'error' "$build/build.log" | head -n 20 >&2; exit 1; }
 cp "$build/cmake/rooftile.js" "$build/cmake/rooftile.wasm" "$out"
 # The form's own script sends it to a server; here page.js answers.
-sed '/^<script>$/,/^<\/script>$/d; s,</style>,svg{max-width:36rem;width:100%;font:14px system-ui\,sans-serif}svg text{fill:var(--text)}svg rect{fill:var(--link)}</style>,' \
-    "$source_folder/predict/web/form.html" | sed '/<\/body>/i <script src="rooftile.js"></script>\n<script src="page.js"></script>' >"$out/index.html"
+sed '/^<script>$/,/^<\/script>$/d' "$source_folder/predict/web/form.html" | sed '/<\/body>/i <script src="rooftile.js"></script>\n<script src="page.js"></script>' >"$out/index.html"
 cp "$source_folder/packaging/wasm/page.js" "$out"
 cat "$out"/* | wc -c | awk -v out="$out" '{ printf "%s: %.2f MB\n", out, $1 / 1e6 }'

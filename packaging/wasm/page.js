@@ -22,15 +22,6 @@ function runRooftile(module, words, config, page) {
   return { status, out: said.out.join("\n"), error: said.error.join("\n"), page: made ? module.FS.readFile("/page.html", { encoding: "utf8" }) : "" };
 }
 
-// Bars of the ops that take longest, as SVG.
-function picture(ops) {
-  const rows = ops.slice().sort((a, b) => b.time_ms - a.time_ms).slice(0, 8), most = rows[0] ? rows[0].time_ms : 1;
-  const bar = (op, i) =>
-    `<text x="108" y="${i * 26 + 18}" text-anchor="end">${op.op}</text><rect x="116" y="${i * 26 + 4}" height="18" width="${(op.time_ms / most) * 250}"/>` +
-    `<text x="${(op.time_ms / most) * 250 + 122}" y="${i * 26 + 18}">${op.time_ms.toPrecision(3)} ms</text>`;
-  return `<h2>Time by op</h2><svg viewBox="0 0 460 ${rows.length * 26 + 6}" role="img" aria-label="Time by op">${rows.map(bar).join("")}</svg>`;
-}
-
 function show(result, seconds) {
   const place = document.getElementById("result");
   place.textContent = "";
@@ -39,8 +30,6 @@ function show(result, seconds) {
     place.lastChild.textContent = result.error.split("\n").pop().replace(/^rooftile: /, "");
     return;
   }
-  const answer = JSON.parse(result.out);
-  if (answer.ops) place.insertAdjacentHTML("beforeend", picture(answer.ops));
   const frame = document.createElement("iframe");
   frame.title = "Result";
   frame.srcdoc = result.page;

@@ -140,19 +140,9 @@ refuses "where standard output goes" 2 "is where standard output goes" \
     bash -c '"$0" evaluate -p lines.p.h5 a.h5 -q --report whole.txt --overwrite >>whole.txt' "$ROOFTILE"
 succeeds "a dry run asks for nothing" "$ROOFTILE" collect --backend synthetic --count 5 -o a.h5 --dry-run
 
-# --- pages and their pictures: an interrupt leaves the page that was there, a failure warns ---
-mkdir bin && page="predict --gpu H100 --model gpt2 --report page.html --overwrite"
+# --- pages ---
 echo good >page.html && chmod 640 page.html
-printf '#!/bin/sh\nkill -INT $$\n' >bin/gnuplot && chmod +x bin/gnuplot
-# shellcheck disable=SC2086  # a list of words
-PATH="$work/bin:$PATH" "$ROOFTILE" $page >/dev/null 2>stderr </dev/null
-is "an interrupt of the drawing" "$?" 130
-holds "is said, too" "page.html: interrupted while gnuplot drew" stderr
-is "the page that was there stays" "$(cat page.html)" good
-printf '#!/bin/sh\nexit 1\n' >bin/gnuplot
-# shellcheck disable=SC2086
-succeeds "a page without its pictures" env PATH="$work/bin:$PATH" "$ROOFTILE" $page
-holds "is said" "the page has no pictures, only its tables: gnuplot failed" stderr
+succeeds "a page" "$ROOFTILE" predict --gpu H100 --model gpt2 --report page.html --overwrite
 is "what is replaced keeps its mode" "$(stat -c %a page.html)" 640
 
 # --- links and special files ---

@@ -18,11 +18,7 @@ holds launch "--tensor-model-parallel-size" a.txt
 holds scaling "More GPUs: tokens/s beside as many times those of the fewest" a.txt
 holds reasons "What became of all candidates" a.txt
 holds page "Throughput against the number of GPUs" a.html
-if command -v gnuplot >/dev/null; then
-    holds weak "batch grows with the GPUs" a.html
-else
-    echo "skipped weak: no gnuplot"
-fi
+holds weak "batch grows with the GPUs" a.html
 succeeds json plan --gpus 4,8,16 --tokens 1e10 --price A100-80,memory_gib=16=2 --csv b.csv --json
 cp stdout a.json
 python3 - >python.out 2>&1 <<'PY'

@@ -53,14 +53,10 @@ cp "$ROOFTILE_SOURCE/models/networks/zoo/gpt2-large.json" "<img src=x onerror=al
 page hostile hostile.html
 lacks "no markup of it" "<img" hostile.html
 
-# Without gnuplot the page says so.
+# Pictures take no other program.
 mkdir bin
-for tool in dirname basename; do ln -s "$(command -v $tool)" bin/; done
-PATH=$work/bin succeeds "without gnuplot" "$ROOFTILE" predict --gpu L4 --model gpt2 --report plain.html
-page plain plain.html
-holds "says that" "This page has no pictures, only its tables: gnuplot was not found; install it" plain.html
-lacks "and has none" 'role="img"' plain.html
-command -v gnuplot >/dev/null && holds "with it there are" 'role="img"' one.html
+PATH=$work/bin succeeds "with nothing else installed" "$ROOFTILE" predict --gpu L4 --model gpt2 --report plain.html
+test "$(grep -c "role=.img." plain.html)" -ge 3 && ok "with its pictures" || not_ok "with its pictures"
 
 # ---- in a browser ----
 chromium=$(command -v chromium || command -v chromium-browser || command -v google-chrome) || {

@@ -22,15 +22,12 @@ done
 # --- --version ---
 succeeds version "$ROOFTILE" --version
 is version_first_line "$(head -n 1 "$work/stdout")" "rooftile $(sed -n 's/^project(rooftile VERSION \([0-9.]*\).*/\1/p' "$ROOFTILE_SOURCE/CMakeLists.txt")"
-for word in compiler HDF5 OpenBLAS jansson libcsv zlib ONNX "CUDA backend" pictures; do
+for word in compiler HDF5 OpenBLAS jansson libcsv zlib ONNX "CUDA backend"; do
     holds "version_names_$word" "$word  " "$work/stdout"
 done
 succeeds version_json "$ROOFTILE" --version --json
 json_is version_json_libraries "' '.join(sorted(d['libraries']))" "hdf5 jansson libcsv openblas protobuf_c zlib"
 refuses version_words 2 "--version --xml: say nothing behind --version, or --json" "$ROOFTILE" --version --xml
-mkdir none
-succeeds version_without_gnuplot env PATH="$work/none" "$ROOFTILE" --version
-holds version_names_its_package "gnuplot was not found; install it (Debian: gnuplot-nox)" "$work/stdout"
 # What a newcomer types: every sentence names what to type next.
 echo a,b >x.csv
 predict_example='as in `rooftile predict --gpu B200 --model Qwen/Qwen3.5-27B --mode decode --batch 32 --context 4096`'

@@ -61,8 +61,7 @@ extern const struct rt_output_kind rt_picture_kind;
 /* `front` (points) of rt_pareto_front. The file appears whole. */
 int rt_picture_write(const struct rt_assessment *assessment, const bool *front, const char *path);
 
-/* The same for the page of a report, which gnuplot draws where it is there; the file needs nothing. Free with
- * rt_plot_free. */
+/* The same for the page of a report. Free with rt_plot_free. */
 struct rt_plot *rt_picture_plot(const struct rt_assessment *assessment, const bool *front);
 
 #endif
