@@ -86,14 +86,22 @@ int rt_read_text(const struct rt_option_value *field, const char *option, const 
     return RT_OK;
 }
 
+static int refuse_twice(const struct rt_option_value *field, const char *option, const char *text,
+                        size_t length, const struct rt_names *names)
+{
+    for (size_t i = 0; field->once && i < names->count; i++)
+        if (strlen(names->name[i]) == length && strncmp(names->name[i], text, length) == 0)
+            return rt_fail(RT_EUSAGE, "%s %.*s: is given a second time; give it once", option, (int)length,
+                           text);
+    return RT_OK;
+}
+
 int rt_read_list(const struct rt_option_value *field, const char *option, const char *text, void *value)
 {
-    const struct rt_names *names = value;
-    for (size_t i = 0; field->once && i < names->count; i++)
-        if (strcmp(names->name[i], text) == 0)
-            return rt_fail(RT_EUSAGE, "%s %s: is given a second time; give it once", option, text);
-    rt_names_add(value, text);
-    return RT_OK;
+    int status = refuse_twice(field, option, text, strlen(text), value);
+    if (status == RT_OK)
+        rt_names_add(value, text);
+    return status;
 }
 
 /* Up to the next comma; of specs with the changes behind it. */
@@ -115,6 +123,9 @@ int rt_read_items(const struct rt_option_value *field, const char *option, const
         size_t length = item_length(field, item);
         if (length == 0) /* an empty text is part of every name */
             return rt_fail(RT_EUSAGE, "%s %s: has an empty name; write NAME or NAME,NAME", option, text);
+        int status = refuse_twice(field, option, item, length, value);
+        if (status != RT_OK)
+            return status;
         rt_names_add(value, rt_format("%.*s", (int)length, item));
         item += length;
         if (*item == '\0')

@@ -44,8 +44,12 @@ static int read_value(struct rt_command_line *line, const struct rt_option *opti
     char name[64];
     bool *given = &line->given[option - line->command->options];
     snprintf(name, sizeof name, "--%s", option->name);
-    if (option->field.once && option->field.read != rt_read_list && *given)
-        return rt_fail(RT_EUSAGE, "%s %s: is given a second time; give it once", name, text);
+    bool one_input = option->field.read == rt_read_text && option->field.reads != NULL;
+    if ((one_input ||
+         (option->field.once && option->field.read != rt_read_list && option->field.read != rt_read_items)) &&
+        *given)
+        return rt_fail(RT_EUSAGE, "%s %s: is given a second time; %s takes one: run it once for each", name,
+                       text, short_title(line->argv[0]));
     int status = option->field.check != NULL ? option->field.check(name, text) : RT_OK;
     if (status != RT_OK)
         return status;

@@ -66,14 +66,16 @@ struct rt_option_value {
     int (*own)(const char *option, const char *text, void *value);
     /* These may follow the other arguments of the macros below: RT_TEXT(..., .once = true). */
     const char *required; /* the sentence where the option is missing; NULL: it is optional */
-    bool specs; /* RT_ITEMS: of names with changes, NAME,key=value,NAME: what has a "=" belongs to the name before */
-    const char *unless;   /* the option that makes it optional; NULL: none */
-    bool once;            /* a second time is refused, of a list the same text; else the last one counts */
+    bool specs; /* RT_ITEMS: of names with changes, NAME,key=value,NAME: what has a "=" belongs to the name
+                   before */
+    const char *unless; /* the option that makes it optional; NULL: none */
+    bool once; /* a second time is refused, of a list the same text, and so it is of a text that names an
+                  input; else the last one counts */
     int (*check)(const char *option, const char *text); /* of texts and lists, before they are kept */
     void (*suggests)(struct rt_text *list); /* what a shell may complete, a line each: completion.h */
     /* Of texts and lists that name files (outputs.h): */
     void (*reads)(const char *text, struct rt_names *paths); /* adds what is read, each to be freed */
-    const struct rt_output_kind *writes; /* what is written there */
+    const struct rt_output_kind *writes;                     /* what is written there */
     bool (*goes_on)(const struct rt_command_line *line,
                     const char *path); /* is work that wrote it unfinished? */
 };

@@ -7,12 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-bool rt_axis_shows(const struct rt_axis *axis, double value)
+bool rt_plot_axis_shows(const struct rt_plot_axis *axis, double value)
 {
     return fabs(value) <= 1e100 && (!axis->log || value >= 1e-100);
 }
 
-double rt_axis_place(const struct rt_axis *axis, double value)
+double rt_plot_axis_place(const struct rt_plot_axis *axis, double value)
 {
     double share = axis->log ? log(value / axis->low) / log(axis->high / axis->low)
                              : (value - axis->low) / (axis->high - axis->low);
@@ -21,20 +21,21 @@ double rt_axis_place(const struct rt_axis *axis, double value)
 
 /* ---- ranges ---- */
 
-static void extend(struct rt_axis *axis, const double *values, size_t count)
+static void extend(struct rt_plot_axis *axis, const double *values, size_t count)
 {
     for (size_t i = 0; values != NULL && i < count; i++)
-        if (rt_axis_shows(axis, values[i])) {
+        if (rt_plot_axis_shows(axis, values[i])) {
             axis->low = fmin(axis->low, values[i]);
             axis->high = fmax(axis->high, values[i]);
         }
 }
 
 /* Of both axes, before room is added. */
-static void find_ranges(const struct rt_plot *plot, struct rt_axis axis[2])
+static void find_ranges(const struct rt_plot *plot, struct rt_plot_axis axis[2])
 {
     for (int i = 0; i < 2; i++)
-        axis[i] = (struct rt_axis){.low = INFINITY, .high = -INFINITY, .log = plot->scale[i] == RT_SCALE_LOG};
+        axis[i] =
+            (struct rt_plot_axis){.low = INFINITY, .high = -INFINITY, .log = plot->scale[i] == RT_SCALE_LOG};
     for (size_t s = 0; s < plot->count; s++) {
         const struct rt_series *series = &plot->series[s];
         int values = series->kind >= RT_SERIES_BARS ? 0 : 1;
@@ -50,14 +51,14 @@ static void find_ranges(const struct rt_plot *plot, struct rt_axis axis[2])
 
 bool rt_plot_is_empty(const struct rt_plot *plot)
 {
-    struct rt_axis axis[2];
+    struct rt_plot_axis axis[2];
     find_ranges(plot, axis);
     return axis[0].low > axis[0].high || axis[1].low > axis[1].high;
 }
 
 /* Room around the values, also around a single one. Ranges of positive numbers begin at zero where that
  * costs less than half of the picture. */
-static void pad(struct rt_axis *axis)
+static void pad(struct rt_plot_axis *axis)
 {
     if (axis->log) {
         double factor = axis->high > axis->low ? pow(axis->high / axis->low, 0.05) : 2;
@@ -73,7 +74,7 @@ static void pad(struct rt_axis *axis)
 }
 
 /* From zero, with room for the figures. */
-static void pad_bars(struct rt_axis *axis)
+static void pad_bars(struct rt_plot_axis *axis)
 {
     axis->low = fmin(axis->low, 0);
     axis->high = fmax(axis->high, 0) + 0.18 * (fmax(axis->high, 0) - axis->low);
@@ -82,16 +83,16 @@ static void pad_bars(struct rt_axis *axis)
 
 /* ---- ticks ---- */
 
-static void add_tick(struct rt_axis *axis, double at, const char *label)
+static void add_tick(struct rt_plot_axis *axis, double at, const char *label)
 {
-    if (axis->ticks == RT_MOST_TICKS)
+    if (axis->ticks == RT_PLOT_MOST_TICKS)
         return;
-    struct rt_tick *tick = &axis->tick[axis->ticks++];
+    struct rt_plot_tick *tick = &axis->tick[axis->ticks++];
     tick->at = at;
     snprintf(tick->label, sizeof tick->label, "%s", label);
 }
 
-static void add_number(struct rt_axis *axis, double at)
+static void add_number(struct rt_plot_axis *axis, double at)
 {
     char label[32];
     snprintf(label, sizeof label, "%.6g", at);
@@ -99,7 +100,7 @@ static void add_number(struct rt_axis *axis, double at)
 }
 
 /* A power of ten as people write it; `plain`: 0.001 to 10000 are written out. */
-static void add_power(struct rt_axis *axis, int exponent, bool plain)
+static void add_power(struct rt_plot_axis *axis, int exponent, bool plain)
 {
     static const char *const digit[] = {"⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹"};
     char number[12], label[32];
@@ -115,7 +116,7 @@ static void add_power(struct rt_axis *axis, int exponent, bool plain)
 }
 
 /* Round numbers, about `parts` steps apart. */
-static void add_even_ticks(struct rt_axis *axis, int parts)
+static void add_even_ticks(struct rt_plot_axis *axis, int parts)
 {
     double rough = (axis->high - axis->low) / parts, power = pow(10, floor(log10(rough))),
            ratio = rough / power,
@@ -132,7 +133,7 @@ static void add_even_ticks(struct rt_axis *axis, int parts)
 
 /* Powers of ten, at most about six; 1, 2 and 5 times them where few lie within, as numbers up to a million.
  */
-static void add_log_ticks(struct rt_axis *axis)
+static void add_log_ticks(struct rt_plot_axis *axis)
 {
     double decades = log10(axis->high / axis->low);
     if (decades < 0.9) {
@@ -155,7 +156,7 @@ static void add_log_ticks(struct rt_axis *axis)
         }
 }
 
-void rt_plot_find_axes(const struct rt_plot *plot, struct rt_axis axis[2])
+void rt_plot_find_axes(const struct rt_plot *plot, struct rt_plot_axis axis[2])
 {
     bool rows = rt_plot_has_rows(plot), bars = rows && plot->series[0].kind == RT_SERIES_BARS;
     find_ranges(plot, axis);
@@ -164,7 +165,7 @@ void rt_plot_find_axes(const struct rt_plot *plot, struct rt_axis axis[2])
     else
         pad(&axis[0]);
     if (rows)
-        axis[1] = (struct rt_axis){.low = -0.5, .high = (double)plot->rows - 0.5};
+        axis[1] = (struct rt_plot_axis){.low = -0.5, .high = (double)plot->rows - 0.5};
     else
         pad(&axis[1]);
     for (int i = 0; i < (rows ? 1 : 2); i++)

@@ -130,7 +130,7 @@ static double marker_size(const struct rt_series *series)
 
 struct drawing {
     const struct rt_plot *plot;
-    struct rt_axis axis[2]; /* x, y */
+    struct rt_plot_axis axis[2]; /* x, y */
     int height;
     FILE *file;
 };
@@ -207,7 +207,7 @@ static int height_of(const struct rt_plot *plot)
 static void drawing_init(struct drawing *drawing, const struct rt_plot *plot, FILE *file)
 {
     *drawing = (struct drawing){.plot = plot, .height = height_of(plot), .file = file};
-    struct rt_axis *axis = drawing->axis;
+    struct rt_plot_axis *axis = drawing->axis;
     rt_plot_find_axes(plot, axis);
     const double top = rt_plot_has_rows(plot) ? 2 * TICK : TOP, bottom = drawing->height - BOTTOM;
     axis[0].from = left_of(drawing);
@@ -218,13 +218,13 @@ static void drawing_init(struct drawing *drawing, const struct rt_plot *plot, FI
 
 static double place(const struct drawing *drawing, int axis, double value)
 {
-    return rt_axis_place(&drawing->axis[axis], value);
+    return rt_plot_axis_place(&drawing->axis[axis], value);
 }
 
 /* Lines across the picture, ticks and figures. */
 static void draw_ticks(const struct drawing *drawing)
 {
-    const struct rt_axis *x = &drawing->axis[0], *y = &drawing->axis[1];
+    const struct rt_plot_axis *x = &drawing->axis[0], *y = &drawing->axis[1];
     const double bottom = drawing->height - BOTTOM, top = fmin(y->from, y->to);
     FILE *file = drawing->file;
     fputs("<path class=\"kg\" d=\"", file);
@@ -251,7 +251,7 @@ static void draw_ticks(const struct drawing *drawing)
 static void draw_frame(const struct drawing *drawing)
 {
     const struct rt_plot *plot = drawing->plot;
-    const struct rt_axis *x = &drawing->axis[0];
+    const struct rt_plot_axis *x = &drawing->axis[0];
     const double bottom = drawing->height - BOTTOM;
     char number[24];
     draw_ticks(drawing);
@@ -282,7 +282,7 @@ static struct cells cells_new(int size)
 
 static bool shows(const struct drawing *drawing, double x, double y)
 {
-    return rt_axis_shows(&drawing->axis[0], x) && rt_axis_shows(&drawing->axis[1], y);
+    return rt_plot_axis_shows(&drawing->axis[0], x) && rt_plot_axis_shows(&drawing->axis[1], y);
 }
 
 static size_t cell_of(const struct drawing *drawing, int size, double x, double y)
@@ -362,14 +362,14 @@ static void draw_points(const struct drawing *drawing, const struct rt_series *s
  */
 static void draw_intervals(const struct drawing *drawing, const struct rt_series *series)
 {
-    const struct rt_axis *y = &drawing->axis[1];
+    const struct rt_plot_axis *y = &drawing->axis[1];
     struct cells cells = cells_new(series->count > MOST_INTERVALS ? 16 : 2);
     fprintf(drawing->file, "<path class=\"k%c\" d=\"", colour_of(series));
     for (size_t i = 0; i < series->count; i++)
-        if (shows(drawing, series->x[i], series->y[i]) && rt_axis_shows(y, series->high[i]) &&
+        if (shows(drawing, series->x[i], series->y[i]) && rt_plot_axis_shows(y, series->high[i]) &&
             take(&cells, drawing, series->x[i], series->y[i]))
             fprintf(drawing->file, "M%.1f,%.1fV%.1f", place(drawing, 0, series->x[i]),
-                    place(drawing, 1, rt_axis_shows(y, series->low[i]) ? series->low[i] : y->low),
+                    place(drawing, 1, rt_plot_axis_shows(y, series->low[i]) ? series->low[i] : y->low),
                     place(drawing, 1, series->high[i]));
     fputs("\"/>\n", drawing->file);
     free(cells.taken);
@@ -406,16 +406,16 @@ static bool band_shows(const struct drawing *drawing, const struct rt_series *se
 /* A piece for each run without gaps: along its upper end, back along the lower one. */
 static void draw_band(const struct drawing *drawing, const struct rt_series *series)
 {
-    const struct rt_axis *y = &drawing->axis[1];
+    const struct rt_plot_axis *y = &drawing->axis[1];
     fprintf(drawing->file, "<path class=\"f%c\" fill-opacity=\".2\" d=\"", colour_of(series));
     for (size_t i = 0, end; i < series->count; i = end + 1) {
         for (end = i; band_shows(drawing, series, end); end++)
             fprintf(drawing->file, "%c%.1f,%.1f", end == i ? 'M' : 'L', place(drawing, 0, series->x[end]),
                     place(drawing, 1, series->high[end]));
         for (size_t back = end; back > i; back--)
-            fprintf(
-                drawing->file, "L%.1f,%.1f", place(drawing, 0, series->x[back - 1]),
-                place(drawing, 1, rt_axis_shows(y, series->low[back - 1]) ? series->low[back - 1] : y->low));
+            fprintf(drawing->file, "L%.1f,%.1f", place(drawing, 0, series->x[back - 1]),
+                    place(drawing, 1,
+                          rt_plot_axis_shows(y, series->low[back - 1]) ? series->low[back - 1] : y->low));
         fputs(end > i ? "z" : "", drawing->file);
     }
     fputs("\"/>\n", drawing->file);
@@ -459,7 +459,7 @@ static void draw_bars(const struct drawing *drawing, const struct rt_series *ser
 /* Spans of a row that begin where the one before ended are one, where they are narrower than the eye sees. */
 static void draw_spans(const struct drawing *drawing, const struct rt_series *series)
 {
-    const struct rt_axis *x = &drawing->axis[0];
+    const struct rt_plot_axis *x = &drawing->axis[0];
     const double unit = (x->high - x->low) / (x->to - x->from);
     fprintf(drawing->file, "<path class=\"f%c\" d=\"", colour_of(series));
     for (size_t i = 0; i < series->count; i++) {
@@ -505,7 +505,7 @@ static void draw_series(const struct drawing *drawing, const struct rt_series *s
 /* y = factor x, from where it enters the picture to where it leaves it. */
 static void draw_diagonal(const struct drawing *drawing, double factor, const char *dashes)
 {
-    const struct rt_axis *x = &drawing->axis[0], *y = &drawing->axis[1];
+    const struct rt_plot_axis *x = &drawing->axis[0], *y = &drawing->axis[1];
     double from = fmax(x->low, y->low / factor), to = fmin(x->high, y->high / factor);
     if (factor > 0 && from < to)
         fprintf(drawing->file, "<path class=\"kq\" stroke-dasharray=\"%s\" d=\"M%.1f,%.1fL%.1f,%.1f\"/>\n",

@@ -103,7 +103,8 @@ static int device_from_object(json_t *root, const char *where, struct rt_device 
 static int device_from_json(const char *json, const char *where, struct rt_device *out, struct rt_mig *mig)
 {
     json_t *root = parse(json, where), *list = json_object_get(root, "devices");
-    if (json_is_object(json_array_get(list, 0)) && json_array_size(list) == 1) { /* as `rooftile devices` prints one */
+    if (json_is_object(json_array_get(list, 0)) &&
+        json_array_size(list) == 1) { /* as `rooftile devices` prints one */
         json_t *one = json_incref(json_array_get(list, 0));
         json_decref(root);
         root = one;
@@ -341,6 +342,10 @@ int rt_device_named(const char *name, struct rt_device *out)
 
 static int refuse_override(const char *text, size_t key, const char *spec)
 {
+    struct rt_device other;
+    if (find_named(text, key, &other) == RT_OK)
+        return rt_fail(RT_EUSAGE, "\"%s\": names several GPUs where one is meant; run it once for each",
+                       spec);
     char *fields = rt_device_field_keys();
     int status = rt_fail(RT_EUSAGE,
                          "\"%s\": \"%.*s\" is no override; write field=value, such as sms=100 or "

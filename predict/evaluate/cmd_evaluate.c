@@ -59,7 +59,7 @@ static const struct rt_option options[] = {
                          "roofline",
              .reads = rt_predictor_reads, .suggests = rt_predictor_suggest),
      "A predictor file, or \"roofline\"; the first is shown in full, the others beside it"},
-    {"gpu", 0, "NAME", RT_LIST(struct arguments, gpus, .suggests = rt_device_suggest),
+    {"gpu", 0, "NAME", RT_ITEMS(struct arguments, gpus, .specs = true, .suggests = rt_device_suggest),
      "Only the device of that name, or those with that word or words in their names"},
     RT_REPORT_OPTION(struct arguments, reports),
     RT_REPORT_OVERWRITE(struct arguments, overwrite),
@@ -95,9 +95,9 @@ static const struct rt_option options[] = {
      "Evaluate the measured workloads (whole models), not the kernels"},
     {"model", 0, "NAME", RT_LIST(struct arguments, models),
      "Only this model, or those of a pattern: 'gpt2*'"},
-    {"compare", 0, "FILE.csv", RT_TEXT(struct arguments, published, .once = true, .reads = rt_reads_path),
+    {"compare", 0, "FILE.csv", RT_TEXT(struct arguments, published, .reads = rt_reads_path),
      "Published forecasts beside: columns device, workload, measured_ms, and any that end in _ms"},
-    {"graphs", 0, "FOLDER", RT_TEXT(struct arguments, graphs, .once = true, .reads = rt_reads_path),
+    {"graphs", 0, "FOLDER", RT_TEXT(struct arguments, graphs, .reads = rt_reads_path),
      "Take graphs out of FOLDER where they are there, not those built here: ONNX models (MODEL.onnx), "
      "operator "
      "graphs (NeuSight's CSV)"},
@@ -108,7 +108,7 @@ static const struct rt_option options[] = {
      "the "
      "whole"},
     RT_HEADING("Of LLM servers under load:"),
-    {"serving", 0, "RUNS.csv", RT_TEXT(struct arguments, serving, .once = true, .reads = rt_reads_path),
+    {"serving", 0, "RUNS.csv", RT_TEXT(struct arguments, serving, .reads = rt_reads_path),
      "Simulate the measured runs of RUNS.csv (docs/guide/evaluate.md has its columns) in place of DATA.h5: "
      "time per output token, to the first, tokens a second"},
 };

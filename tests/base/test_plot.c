@@ -46,7 +46,7 @@ static void test_thinning(void)
     char *points = drawn(plot), *ends = drawn(line);
     CU_ASSERT_EQUAL(count_of(points, "h0"), 2);
     CU_ASSERT_TRUE(count_of(ends, "L") < 1000);
-    struct rt_axis axis[2];
+    struct rt_plot_axis axis[2];
     rt_plot_find_axes(line, axis);
     CU_ASSERT_DOUBLE_EQUAL(axis[0].low, 0, 0);
     CU_ASSERT_PTR_NOT_NULL(strstr(ends, "d=\"M52.0,316.0L"));
@@ -64,7 +64,7 @@ static void check_range(enum rt_scale scale, const double *values, size_t count,
                         const char *ticks)
 {
     struct rt_plot *plot = rt_plot_new("", "x");
-    struct rt_axis axis[2];
+    struct rt_plot_axis axis[2];
     char text[512] = "";
     rt_plot_axes(plot, "", scale, "", RT_SCALE_LINEAR);
     rt_plot_points(plot, "", values, y, count);
@@ -73,7 +73,7 @@ static void check_range(enum rt_scale scale, const double *values, size_t count,
         snprintf(text + strlen(text), sizeof text - strlen(text), " %s", axis[0].tick[t].label);
         CU_ASSERT_TRUE(axis[0].tick[t].at >= axis[0].low && axis[0].tick[t].at <= axis[0].high);
     }
-    CU_ASSERT_TRUE(axis[0].low < axis[0].high && axis[0].ticks <= RT_MOST_TICKS);
+    CU_ASSERT_TRUE(axis[0].low < axis[0].high && axis[0].ticks <= RT_PLOT_MOST_TICKS);
     CU_ASSERT_TRUE(isnan(least) || fabs(axis[0].low - least) <= 1e-9 * fabs(least));
     CU_ASSERT_TRUE(isnan(most) || fabs(axis[0].high - most) <= 1e-9 * fabs(most));
     CU_ASSERT_TRUE(ticks == NULL || strcmp(text, ticks) == 0);

@@ -31,6 +31,7 @@ holds "says loudly that it is synthetic" "**SYNTHETIC: 120 of the 120 rows are m
 holds "uuid" "uuid of the content: $("$ROOFTILE" dataset info data.h5 --json | sed -n 's/.*"uuid": "\([^"]*\)".*/\1/p')" "$out"
 holds "format" "rooftile-dataset, version 4" "$out"
 holds "ranges of dims" "| linear " "$out"
+holds "units" "| latency_us        | samples | us   |" "$out"
 holds "attributes" "| latency_statistic" "$out"
 holds "how to cite" "@software{rooftile," "$out"
 succeeds "card without a licence" "$ROOFTILE" card data.h5

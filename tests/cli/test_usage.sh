@@ -28,6 +28,12 @@ done
 succeeds version_json "$ROOFTILE" --version --json
 json_is version_json_libraries "' '.join(sorted(d['libraries']))" "hdf5 jansson libcsv openblas protobuf_c zlib"
 refuses version_words 2 "--version --xml: say nothing behind --version, or --json" "$ROOFTILE" --version --xml
+# What counts once is not replaced in silence.
+refuses second_model 2 "--model gpt2-large: is given a second time; graph takes one: run it once for each" "$ROOFTILE" graph --model gpt2 --model gpt2-large
+refuses several_gpus 2 "names several GPUs where one is meant; run it once for each" "$ROOFTILE" pack --gpu H100,L4 x.csv
+succeeds plan_gpus "$ROOFTILE" plan --gpu H100,L4 --model gpt2 --gpus 1 --isl 64 --osl 8 --users 1 --json
+json_is plan_of_both "sorted({best['gpu'] for best in d['best']})" "['NVIDIA H100 80GB HBM3', 'NVIDIA L4']"
+refuses plan_gpu_twice 2 "--gpu L4: is given a second time" "$ROOFTILE" plan --gpu L4,L4 --model gpt2 --gpus 1 --isl 64 --osl 8
 # What a newcomer types: every sentence names what to type next.
 echo a,b >x.csv
 predict_example='as in `rooftile predict --gpu B200 --model Qwen/Qwen3.5-27B --mode decode --batch 32 --context 4096`'

@@ -73,7 +73,8 @@ static const struct rt_option crossval_options[] = {
     {"predictor", 'p', "KIND",
      FIELD(RT_LIST, kinds, .once = true, .check = check_kind, .suggests = rt_recipe_suggest),
      "What `rooftile train` fits, or \"roofline\" alone (default rooftile)"},
-    {"gpu", 0, "NAME", RT_LIST(struct arguments, only[RT_LEAVE_GPU], .suggests = rt_device_suggest),
+    {"gpu", 0, "NAME",
+     RT_ITEMS(struct arguments, only[RT_LEAVE_GPU], .specs = true, .suggests = rt_device_suggest),
      "--leave-out gpu: only the fold of the GPU of that name, or those of GPUs with that word or words in "
      "their names"},
     {"generation", 0, "NAME", RT_LIST(struct arguments, only[RT_LEAVE_GENERATION]),

@@ -70,6 +70,42 @@ static char *range_words(struct range range)
     return range.low == range.high ? rt_strdup(text[0]) : rt_format("%s .. %s", text[0], text[1]);
 }
 
+/* ---- quantities ---- */
+
+/* The columns with a unit that some row has: each with its unit, what it is, and its range. */
+static void add_quantities(struct rt_table *table, const char *of, const struct rt_field *fields,
+                           size_t count, const void *rows, size_t row_count, size_t row_size)
+{
+    for (size_t f = 0; f < count; f++) {
+        struct range range = NO_RANGE;
+        long long have = 0;
+        if (fields[f].units == NULL || strcmp(fields[f].units, "1") == 0)
+            continue;
+        for (size_t i = 0; i < row_count; i++) {
+            double value = rt_field_real(&fields[f], (const char *)rows + i * row_size);
+            have += !isnan(value);
+            widen(&range, value);
+        }
+        char *words = range_words(range);
+        if (have > 0)
+            rt_table_row(table, fields[f].name, of, fields[f].units, have, words, fields[f].long_name);
+        free(words);
+    }
+}
+
+static struct rt_table *quantities_table(const struct rt_dataset *dataset)
+{
+    static const struct rt_column columns[] = {{"column", NULL, 's', 0}, {"of", NULL, 's', 0},
+                                               {"unit", NULL, 's', 0},   {"rows", NULL, 'd', 0},
+                                               {"range", NULL, 's', 0},  {"meaning", NULL, 's', 0}};
+    struct rt_table *table = rt_table_new(columns, RT_COUNT(columns));
+    add_quantities(table, "samples", rt_sample_fields, rt_sample_field_count, dataset->samples,
+                   dataset->sample_count, sizeof *dataset->samples);
+    add_quantities(table, "runs of models", rt_workload_fields, rt_workload_field_count, dataset->workloads,
+                   dataset->workload_count, sizeof *dataset->workloads);
+    return table;
+}
+
 /* ---- samples ---- */
 
 struct op_row {
@@ -345,7 +381,7 @@ static void add_what(struct rt_report *report, const struct rt_dataset *dataset)
     rt_report_add_paragraph(
         report,
         "%zu samples (one kernel on one device each) and %zu runs of whole models, measured on %zu "
-        "device%s, in one HDF5 file. Times are in microseconds, energy in millijoules.",
+        "device%s, in one HDF5 file. Dims count elements.",
         dataset->sample_count, dataset->workload_count, dataset->device_count,
         dataset->device_count == 1 ? "" : "s");
 }
@@ -373,6 +409,7 @@ static void add_tables(struct rt_report *report, const struct rt_dataset *datase
     rt_report_add_table(report, "devices", "Devices", devices_table(dataset));
     rt_report_add_table(report, "ops", "Ops and dtypes", ops_table(dataset));
     rt_report_add_table(report, "models", "Whole models", models_table(dataset));
+    rt_report_add_table(report, "quantities", "Quantities and their units", quantities_table(dataset));
     rt_report_add_table(report, "attributes", "How it was measured, and with which versions",
                         attributes_table(dataset));
 }
