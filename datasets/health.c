@@ -75,6 +75,7 @@ struct judge {
     struct kept *scale, *fast; /* (sessions) time over work and start; time over its bound */
     int32_t *session;          /* (samples), -1: without a time */
     int32_t *cell;             /* (samples), of ops */
+    double *work_us;           /* (samples), the longer of compute and memory; NaN: none is known */
     struct op_key *keys;
     struct op_cell *cells;
     size_t cell_count, cell_capacity, key_capacity;
@@ -148,20 +149,21 @@ static void find_sessions(struct judge *j)
     size_t files = d->file_count > 0 ? d->file_count : 1, slots = files * d->device_count * RT_SPLIT_COUNT;
     int32_t *number = rt_malloc((slots + 1) * sizeof *number);
     memset(number, -1, (slots + 1) * sizeof *number);
-    for (int pass = 0; pass < 2; pass++) {
-        for (size_t i = 0, file = 0; i < d->sample_count; i++) {
-            const struct rt_sample *s = &d->samples[i];
-            file = d->file_count > 1 && i >= d->file_end[file] ? file_of(d, i) : file;
-            size_t slot = (file * d->device_count + (size_t)s->device) * RT_SPLIT_COUNT + s->split;
-            bool timed = !(s->flags & RT_FLAG_FAILED) && rt_time_is_possible(s->latency_us);
-            if (timed && pass == 0)
-                number[slot] = 0;
-            j->session[i] = timed ? number[slot] : -1;
-        }
-        for (size_t slot = 0; pass == 0 && slot < slots; slot++)
-            if (number[slot] == 0)
-                number[slot] = (int32_t)j->health->session_count++;
+    for (size_t i = 0, file = 0; i < d->sample_count; i++) {
+        const struct rt_sample *s = &d->samples[i];
+        file = d->file_count > 1 && i >= d->file_end[file] ? file_of(d, i) : file;
+        size_t slot = (file * d->device_count + (size_t)s->device) * RT_SPLIT_COUNT + s->split;
+        bool timed = !(s->flags & RT_FLAG_FAILED) && rt_time_is_possible(s->latency_us);
+        j->session[i] = timed ? (int32_t)slot : -1;
+        if (timed)
+            number[slot] = 0;
     }
+    for (size_t slot = 0; slot < slots; slot++)
+        if (number[slot] == 0)
+            number[slot] = (int32_t)j->health->session_count++;
+    for (size_t i = 0; i < d->sample_count; i++)
+        if (j->session[i] >= 0)
+            j->session[i] = number[j->session[i]];
     j->health->sessions = rt_calloc(j->health->session_count + 1, sizeof *j->health->sessions);
     for (size_t slot = 0; slot < slots; slot++)
         if (number[slot] >= 0)
@@ -226,11 +228,12 @@ static void gather(struct judge *j)
         double share = share_of(d, s, &work);
         if (!isnan(share))
             keep(&reach_of(j, (size_t)n, rt_call_family(&s->call), s->call.dtype)->shares, share, &j->random);
-        if (longer(&work) > 0)
-            keep(&j->scale[n], s->latency_us / (longer(&work) + START_US), &j->random);
+        j->work_us[i] = longer(&work);
+        if (j->work_us[i] > 0)
+            keep(&j->scale[n], s->latency_us / (j->work_us[i] + START_US), &j->random);
         if (work.least_us > 0)
             keep(&j->fast[n], s->latency_us / work.least_us, &j->random);
-        if (rt_sample_is_impossible(d, s))
+        if (rt_time_beats_bound(s->latency_us, work.least_us))
             j->health->row[i] = RT_ROW_IMPOSSIBLE;
         j->cell[i] = find_cell(j, &set, s, n);
         keep(&j->cells[j->cell[i]].rows, (double)i, &j->random);
@@ -461,9 +464,9 @@ static void find_strays(struct judge *j)
     for (size_t i = 0; i < j->dataset->sample_count; i++) {
         if (j->session[i] < 0)
             continue;
-        struct work work = work_of(j->dataset, &j->dataset->samples[i]);
-        if (rt_call_family(&j->dataset->samples[i].call) != RT_FAMILY_MOE && longer(&work) > 0 &&
-            j->dataset->samples[i].latency_us > RT_STRAY * (longer(&work) + j->cells[j->cell[i]].floor_us))
+        const struct rt_sample *s = &j->dataset->samples[i];
+        if (rt_call_family(&s->call) != RT_FAMILY_MOE && j->work_us[i] > 0 &&
+            s->latency_us > RT_STRAY * (j->work_us[i] + j->cells[j->cell[i]].floor_us))
             j->health->row[i] = RT_ROW_STRAY;
     }
 }
@@ -493,8 +496,9 @@ static void find_apart(struct judge *j)
         const struct call_key key = {j, i};
         if (j->session[i] < 0)
             continue;
-        uint64_t hash =
-            rt_hash_words(&s->call, sizeof s->call) ^ (uint64_t)(uint32_t)j->cell[i] * 0x9e3779b97f4a7c15u;
+        uint64_t hash = rt_hash_words(&s->call, sizeof s->call) ^
+                        (uint64_t)(uint32_t)j->cell[i] * 0x9e3779b97f4a7c15u ^
+                        (uint64_t)(uint32_t)s->group * 0xbf58476d1ce4e5b9u;
         int64_t there = rt_hash_set_add(&set, hash, same_call, &key, i);
         if (there < 0)
             continue;
@@ -584,6 +588,7 @@ static void release(struct judge *j)
     free(j->fast);
     free(j->session);
     free(j->cell);
+    free(j->work_us);
     free(j->keys);
     free(j->cells);
 }
@@ -595,7 +600,8 @@ void rt_health_judge(const struct rt_dataset *dataset, struct rt_session_health 
     struct judge j = {.dataset = dataset,
                       .health = out,
                       .session = rt_malloc(samples * sizeof *j.session),
-                      .cell = rt_malloc(samples * sizeof *j.cell)};
+                      .cell = rt_malloc(samples * sizeof *j.cell),
+                      .work_us = rt_malloc(samples * sizeof *j.work_us)};
     rt_random_seed(&j.random, 1, 0);
     find_sessions(&j);
     j.reach = rt_calloc((out->session_count + 1) * RT_FAMILY_COUNT * RT_DTYPE_COUNT, sizeof *j.reach);

@@ -257,17 +257,16 @@ double rt_sample_least_us(const struct rt_dataset *dataset, const struct rt_samp
     return least;
 }
 
-static bool is_too_fast(const struct rt_impossible *found)
+bool rt_time_beats_bound(double latency_us, double least_us)
 {
     const double slack = 0.98;
-    return rt_time_is_possible(found->latency_us) && found->latency_us < slack * found->least_us;
+    return rt_time_is_possible(latency_us) && latency_us < slack * least_us;
 }
 
 bool rt_sample_is_impossible(const struct rt_dataset *dataset, const struct rt_sample *sample)
 {
-    struct rt_impossible found = {.latency_us = sample->latency_us};
-    found.least_us = rt_sample_least_us(dataset, sample, &found.limit);
-    return is_too_fast(&found); /* not where there is no bound */
+    const char *limit;
+    return rt_time_beats_bound(sample->latency_us, rt_sample_least_us(dataset, sample, &limit));
 }
 
 /* Keeps the worst, sorted: rows that come later must be worse to pass an equal one. */
@@ -297,7 +296,7 @@ static void check_roofline(const struct rt_dataset *dataset, struct rt_validatio
         if (!rt_time_is_possible(found.latency_us) || isnan(found.least_us))
             continue; /* what no clock gives is a matter of the ranges */
         check->checked++;
-        if (!is_too_fast(&found))
+        if (!rt_time_beats_bound(found.latency_us, found.least_us))
             continue;
         check->wrong++;
         keep_worst(validation, &found);

@@ -61,5 +61,6 @@ double rt_sample_least_us(const struct rt_dataset *dataset, const struct rt_samp
 /* Is the sample faster than that by more than clocks and latencies are rounded? Then its latency or its
  * device's description is wrong: `validate` counts it, and nothing is fitted to it or judged by it. */
 bool rt_sample_is_impossible(const struct rt_dataset *dataset, const struct rt_sample *sample);
+bool rt_time_beats_bound(double latency_us, double least_us); /* false where the bound is NaN */
 
 #endif

@@ -5,7 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DTYPE_LENGTH = 32 };
+enum { WORD_LENGTH = 32 };
+
+/* A word that a row said, which the next mostly repeats, and what it stood for. */
+struct said {
+    char text[WORD_LENGTH];
+    const char *(*read)(const struct rt_csv_field *cell, enum rt_dtype dtype, int64_t *dim);
+    uint8_t dtype;
+    int64_t value;
+};
 
 /* Where the columns of an op are in the file at hand; -1: there is no such column. */
 struct places {
@@ -25,8 +33,7 @@ struct reading {
     struct places *places;   /* per op of the table */
     struct rt_sample blank;
     size_t last_op; /* of the row before, which the next mostly repeats */
-    char last_dtype_text[DTYPE_LENGTH];
-    enum rt_dtype last_dtype;
+    struct said dtype, dims[RT_MAX_DIMS];
 };
 
 /* ---- columns ---- */
@@ -110,20 +117,40 @@ static int read_dtype(struct reading *r, const struct rt_csv_field *row, int col
         return RT_OK;
     }
     const struct rt_csv_field *cell = &row[column];
-    if (cell->length == 0 || strcmp(cell->text, r->last_dtype_text) != 0) {
-        int dtype = cell->length < DTYPE_LENGTH ? rt_dtype_find(cell->text) : -1;
+    if (cell->length == 0 || strcmp(cell->text, r->dtype.text) != 0) {
+        int dtype = cell->length < WORD_LENGTH ? rt_dtype_find(cell->text) : -1;
         if (dtype < 0)
             return rt_csv_fail_cell(r->csv, rt_csv_header(r->csv, (size_t)column), cell,
                                     "an element type that is known here, such as bf16, fp8 or w4a16_mxfp4 "
                                     "(datasets/dtype.c lists them)");
-        strcpy(r->last_dtype_text, cell->text);
-        r->last_dtype = (enum rt_dtype)dtype;
+        strcpy(r->dtype.text, cell->text);
+        r->dtype.value = dtype;
     }
-    sample->call.dtype = (uint8_t)r->last_dtype;
+    sample->call.dtype = (uint8_t)r->dtype.value;
     return RT_OK;
 }
 
-static int read_dim(const struct reading *r, const struct rt_dim_column *dim, int column,
+/* A cell of words; NULL, or what it must be. */
+static const char *read_word(struct said *said, const struct rt_dim_column *dim,
+                             const struct rt_csv_field *cell, const struct rt_call *call, int64_t *value)
+{
+    if (said->read != dim->read || said->dtype != call->dtype || cell->length == 0 ||
+        strcmp(cell->text, said->text) != 0) {
+        const char *must = dim->read(cell, call->dtype, &said->value);
+        if (must != NULL || cell->length >= WORD_LENGTH)
+            said->text[0] = '\0';
+        else
+            strcpy(said->text, cell->text);
+        if (must != NULL)
+            return must;
+        said->read = dim->read;
+        said->dtype = call->dtype;
+    }
+    *value = said->value;
+    return NULL;
+}
+
+static int read_dim(struct reading *r, const struct rt_dim_column *dim, int column,
                     const struct rt_csv_field *cell, struct rt_call *call, int i)
 {
     const char *must = NULL;
@@ -132,13 +159,13 @@ static int read_dim(const struct reading *r, const struct rt_dim_column *dim, in
     else if (dim->optional && (column < 0 || cell->missing))
         call->dim[i] = 0;
     else if (dim->read != NULL)
-        must = dim->read(cell, call->dtype, &call->dim[i]);
+        must = read_word(&r->dims[i], dim, cell, call, &call->dim[i]);
     else if (rt_csv_integer(cell, &call->dim[i]) != 0)
         must = "a whole number";
     return must == NULL ? RT_OK : rt_csv_fail_cell(r->csv, rt_csv_header(r->csv, (size_t)column), cell, must);
 }
 
-static int read_dims(const struct reading *r, const struct rt_csv_field *row, const struct rt_sample_op *op,
+static int read_dims(struct reading *r, const struct rt_csv_field *row, const struct rt_sample_op *op,
                      const struct places *places, struct rt_call *call)
 {
     call->op = (uint8_t)op->op;

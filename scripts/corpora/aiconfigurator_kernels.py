@@ -2,7 +2,7 @@
 by its collectors (folder collector of the repository). Each function takes a table and counts rows into `left_out` by why."""
 from math import comb
 
-from pyarrow import array, compute, concat_tables
+from pyarrow import array, compute, concat_tables, parquet, scalar
 
 MODEL = ("hidden_size", "inter_size", "topk", "num_experts")
 NODE_GPUS = 8
@@ -132,18 +132,21 @@ def quantise(table, left_out):
 
 # ---- experts ----
 
-def models_without_gate(tables):
+def models_without_gate(paths):
     """Sizes of the experts that a kernel without a gate ran, by the name that TensorRT-LLM's tables have for it."""
-    models = set()
-    for table in tables:
-        table = table.filter(compute.ends_with(table["kernel_source"], pattern="nongated"))
-        models.update(zip(*(table[name].to_pylist() for name in MODEL)))
-    return models
+    tables = (parquet.read_table(path, columns=["kernel_source", *MODEL]) for path in paths)
+    found = [table.filter(compute.ends_with(table["kernel_source"], pattern="nongated")).select(MODEL) for table in tables]
+    return concat_tables(found, promote_options="permissive").group_by(MODEL).aggregate([]).to_pylist() if found else []
 
 
 def mark_gates(table, without_gate):
-    sizes = zip(*(table[name].to_pylist() for name in MODEL))
-    return put(table, ungated=array([int(size in without_gate) for size in sizes]))
+    ungated = scalar(False)
+    for sizes in without_gate:
+        same = scalar(True)
+        for name, size in sizes.items():
+            same = compute.and_(same, compute.equal(table[name], size))
+        ungated = compute.or_(ungated, same)
+    return put(table, ungated=ungated.cast("int64") if without_gate else 0)
 
 
 def wide_experts(table, _left_out):
