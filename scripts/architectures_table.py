@@ -48,7 +48,7 @@ READ_AS = {"kimi_k2": "deepseek_v3"}
 SERVED = ["--runtime", "serving", "--dtype", "bf16"]
 SERVED_ONLY = {
     "bamba", "deepseek_v32", "deepseek_v4", "falcon_h1", "gemma4_text", "glm_moe_dsa", "granitemoehybrid", "jamba", "kimi_linear",
-    "lfm2", "lfm2_moe", "mamba", "mamba2", "mimo_v2_flash", "nemotron_h", "qwen3_5_moe_text", "qwen3_5_text", "qwen3_next", "zamba2",
+    "lfm2", "lfm2_moe", "mamba", "mamba2", "mimo_v2_flash", "nemotron_h", "qwen3_5_moe_text", "qwen3_5_text", "qwen3_next", "rwkv", "zamba", "zamba2",
 }
 
 # Types whose code reads values that tensors of the meta device lack: of these parameters alone are compared.

@@ -283,13 +283,15 @@ static int add_kind(struct rt_model *model, const struct rt_layer_kind *kind, co
     return RT_OK;
 }
 
-/* Of a state-space mixer: heads, and what its steps are made of. */
+/* Of a state-space mixer: heads, and what its steps are made of. RWKV's columns. */
 static void complete_states(struct rt_model *model)
 {
     if (model->states.heads < 1 && model->states.head_dim > 0 && model->states.expand > 0)
         model->states.heads = model->states.expand * model->hidden / model->states.head_dim;
     if (model->states.rank < 0)
         model->states.rank = (model->hidden + 15) / 16;
+    if (model->wkv_width < 0)
+        model->wkv_width = model->hidden;
 }
 
 /* Experts, and heads that a block's group divides. */
@@ -330,11 +332,11 @@ static int check_kind(const struct rt_model *model, unsigned does, const char *w
          model->states.heads > 0 && model->states.head_dim > 0 && model->states.groups > 0 &&
              model->states.state > 0 && model->states.kernel > 0 && model->states.chunk > 0,
          "a state-space mixer: heads, their width, groups, state, convolution and chunk (states.*)"},
+        {RT_DOES_WKV, model->wkv_width > 0, "RWKV's recurrence: its columns (wkv_width)"},
         {RT_DOES_CONVOLUTION, model->short_kernel > 0, "a convolution: its kernel (short_kernel)"},
         {RT_DOES_EXPERTS, model->experts.count > 0 && model->experts.topk > 0 && model->experts.width > 0,
          "experts: their number, those of a token and their width (experts.*)"},
-        {RT_DOES_SHARED, model->shared.blocks > 0 && model->shared.rank > 0,
-         "attention of others: how many there are and the width of adapters (shared.*)"},
+        {RT_DOES_SHARED, model->shared.blocks > 0, "attention of others: how many there are (shared.blocks)"},
         {RT_DOES_WINDOW, model->reach.window > 0, "a window: its tokens (reach.window)"},
         {RT_DOES_ATTENTION | RT_DOES_WINDOW, model->output.groups == 0 || model->layered.ratios.count > 0,
          "compressed keys: how many tokens each layer's stand for (compress_ratios)"},

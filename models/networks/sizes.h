@@ -104,7 +104,8 @@ enum rt_layer_does {
     RT_DOES_EXPERTS = 64,
     RT_DOES_INDEX = 128,  /* its attention has an indexer of its own, which layers without one share */
     RT_DOES_SHARED = 256, /* before its mixer an attention layer whose weights others have, too (Zamba2) */
-    RT_DOES_MIXERS = 31,
+    RT_DOES_WKV = 512,    /* RWKV's time mixing, and its channel mixing as the feed-forward */
+    RT_DOES_MIXERS = 31 | RT_DOES_WKV,
     RT_DOES_FEEDS = 96,
 };
 
@@ -266,6 +267,7 @@ struct rt_model {
         bool attention;
     } shared;
     int64_t short_kernel; /* of a gated short convolution */
+    int64_t wkv_width;    /* columns of RWKV's recurrence; -1: the hidden size */
     bool ffn_adjusted;    /* LFM2: 2/3 of the given width, and a multiple of: */
     int64_t ffn_multiple;
     int64_t ffn_ratio; /* DINOv2: the width as a multiple of the hidden size; of a gated one 2/3 of it */

@@ -430,8 +430,8 @@ refuses "context without decode" 2 "--context is for --mode decode" predict -p r
 refuses "an operand" 2 "name a GPU with --gpu and a model with --model" predict -p roofline --gpu H100 gpt2-large
 printf '{"model_type": "gpt2",\n "n_embd": }' >broken.json
 refuses "broken JSON" 1 "broken.json:2:" predict -p roofline --gpu H100 -m broken.json
-printf '{"model_type": "rwkv", "hidden_size": 64}' >rwkv.json
-refuses "another architecture" 1 "rwkv" predict -p roofline --gpu H100 -m rwkv.json
+printf '{"model_type": "xlstm", "hidden_size": 64}' >xlstm.json
+refuses "another architecture" 1 "xlstm" predict -p roofline --gpu H100 -m xlstm.json
 printf '{"model_type": "gpt2", "n_embd": 100, "n_layer": 2, "n_head": 7, "vocab_size": 1000}' >heads.json
 refuses "heads that do not divide" 1 "7 heads do not divide the hidden size 100" predict -p roofline --gpu H100 -m heads.json
 printf '{"model_type": "gpt2", "n_embd": 1099511627776, "n_layer": 2, "n_head": 8, "vocab_size": 1000}' >huge.json

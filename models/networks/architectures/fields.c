@@ -143,6 +143,7 @@ const struct rt_model_field rt_model_fields[] = {
     FIELD(shared.rank, SIZE),
     FIELD(shared.attention, BOOLEAN),
     FIELD(short_kernel, SIZE),
+    NULLABLE(wkv_width),
     FIELD(experts.latent, COUNT0),
     FIELD(experts.latent_normed, BOOLEAN),
     FIELD(experts.scaled, BOOLEAN),
@@ -385,6 +386,21 @@ static void derive_lfm2(struct rt_model *model)
         model->ffn_width = (2 * model->ffn_width / 3 + multiple - 1) / multiple * multiple;
 }
 
+/* configuration_zamba.py: the third layer is the first with attention; periods begin behind it. Heads share
+ * out the hidden state beside the embedding. */
+static void derive_zamba(struct rt_model *model)
+{
+    struct rt_listed *does = &model->layered.does;
+    int64_t period = model->layered.period, offset = model->layered.offset;
+    if (model->head_dim < 1 && model->heads > 0)
+        model->head_dim = 2 * model->hidden / model->heads;
+    bool listed = does->count > 0;
+    for (int64_t i = 0; !listed && i < model->layers && i < RT_MOST_LISTED_LAYERS; i = ++does->count)
+        does->of[i] = i == 2 || (i > 2 && period > 0 && (i - 3) % period == offset)
+                          ? RT_DOES_STATES | RT_DOES_SHARED
+                          : RT_DOES_STATES;
+}
+
 /* modeling_dinov2.py, Dinov2SwiGLUFFN */
 static void derive_dinov2(struct rt_model *model)
 {
@@ -474,7 +490,7 @@ static const struct rt_code derives[] = {
     FUNCTION(falcon, derive_falcon), FUNCTION(multi_query, derive_multi_query),
     FUNCTION_OF(albert, derive_albert, "distinct_layers|layers_of_group"), FUNCTION(deberta, derive_deberta),
     FUNCTION_OF(modernbert, derive_modernbert, "reach.full_period"), FUNCTION(marian, derive_marian),
-    FUNCTION(lfm2, derive_lfm2), FUNCTION_OF(dinov2, derive_dinov2, "ffn_ratio"),
+    FUNCTION(lfm2, derive_lfm2), FUNCTION_OF(zamba, derive_zamba, "layered.period|layered.offset"), FUNCTION_OF(dinov2, derive_dinov2, "ffn_ratio"),
     FUNCTION(siglip, derive_siglip), {0}};
 
 /* As enum rt_norm_kind and rt_widening count them. */

@@ -5,6 +5,7 @@
  * served.h.
  */
 #include "models/networks/architectures/served.h"
+#include "base/status.h"
 #include "models/networks/build_node.h"
 
 enum { STATE_BYTES = 4 }; /* "mamba_ssm_dtype": "float32" */
@@ -259,4 +260,65 @@ uint32_t rt_served_convolution(struct rt_served *step, uint32_t x)
     x = rt_served_vector(graph, "conv.gate_out", RT_OP_MUL, x, RT_NO_INPUT, rows, wide);
     x = rt_build_linear(graph, "conv.o", x, rows, wide, h, model->states.bias);
     return rt_served_sum(step, "conv.all_reduce", x);
+}
+
+/* --- RWKV-4 (arXiv 2305.13048; transformers, modeling_rwkv.py), which none of the servers runs --- */
+
+/* What a product reads: each token and the one before, of which a sequence keeps its last. */
+static uint32_t shift(const struct rt_served *step, const char *name, uint32_t x)
+{
+    const struct rt_stack *stack = step->stack;
+    x = rt_served_vector(stack->graph, name, RT_OP_ADD, x, RT_NO_INPUT, stack->shape.rows,
+                         stack->model->hidden);
+    stack->graph->nodes[x].parameters = (double)stack->model->hidden; /* how much of either */
+    return x;
+}
+
+/* A mean of past values, weighed by e to the key, that decays: a channel is a head of one number. */
+static uint32_t wkv_kernel(const struct rt_served *step, uint32_t x, struct rt_sequences group, bool decode)
+{
+    int64_t width = rt_build_shard(step->stack->model->wkv_width, parts(step));
+    const int64_t dim[] = {group.count, group.tokens, width, 1, 1, 1, 1};
+    return rt_served_kernel(step, decode ? "wkv.decode" : "wkv.prefill",
+                            decode ? RT_OP_SSM_GENERATION : RT_OP_SSM_CONTEXT, x, dim,
+                            (double)group.count * group.tokens * width, decode);
+}
+
+uint32_t rt_served_wkv(struct rt_served *step, uint32_t x)
+{
+    static const char *const made[3][2] = {
+        {"wkv.mix_k", "wkv.k"}, {"wkv.mix_v", "wkv.v"}, {"wkv.mix_r", "wkv.r"}};
+    const struct rt_stack *stack = step->stack;
+    struct rt_graph *graph = stack->graph;
+    int64_t rows = stack->shape.rows, h = stack->model->hidden,
+            width = rt_build_shard(stack->model->wkv_width, parts(step));
+    uint32_t in = x;
+    for (size_t i = 0; i < RT_COUNT(made); i++)
+        x = rt_build_linear(graph, made[i][1], shift(step, made[i][0], in), rows, h, width, false);
+    size_t first = graph->node_count;
+    step->mix = wkv_kernel;
+    x = rt_served_mix(step, x);
+    graph->nodes[first].parameters = 2 * (double)width; /* decays, and what the newest token weighs */
+    /* numerator, denominator and the largest exponent; the last token */
+    rt_served_keep_states(step, 3 * STATE_BYTES * (double)width + cache_width(step) * (double)h);
+    x = rt_served_vector(graph, "wkv.gate", RT_OP_SILU_MUL, x, RT_NO_INPUT, rows, width);
+    x = rt_build_linear(graph, "wkv.o", x, rows, width, h, false);
+    return rt_served_sum(step, "wkv.all_reduce", x);
+}
+
+/* The feed-forward, whose output is weighed by sigmoids of a product of its own. */
+uint32_t rt_served_channel_mix(const struct rt_served *step, uint32_t x)
+{
+    const struct rt_stack *stack = step->stack;
+    struct rt_graph *graph = stack->graph;
+    int64_t rows = stack->shape.rows, h = stack->model->hidden, wide = stack->shape.ffn_width;
+    uint32_t gate = rt_build_linear(graph, "mlp.r", shift(step, "mlp.mix_r", x), rows, h,
+                                    rt_build_shard(h, parts(step)), false);
+    if (parts(step) > 1)
+        gate = rt_served_collective(graph, "mlp.all_gather", RT_OP_ALL_GATHER, gate, parts(step), rows * h);
+    x = rt_build_linear(graph, "mlp.k", shift(step, "mlp.mix_k", x), rows, h, wide, false);
+    x = rt_served_vector(graph, "mlp.act", RT_OP_RELU, x, RT_NO_INPUT, rows, wide); /* squared */
+    x = rt_served_sum(step, "mlp.all_reduce", rt_build_linear(graph, "mlp.v", x, rows, wide, h, false));
+    rt_served_keep_states(step, cache_width(step) * (double)h);
+    return rt_served_vector(graph, "mlp.gate", RT_OP_SILU_MUL, x, gate, rows, h);
 }

@@ -98,7 +98,8 @@ static uint32_t mix(struct rt_served *step, uint32_t x)
     } mixers[] = {{RT_DOES_ATTENTION | RT_DOES_WINDOW, rt_served_attention},
                   {RT_DOES_DELTA, rt_served_delta},
                   {RT_DOES_STATES, rt_served_states},
-                  {RT_DOES_CONVOLUTION, rt_served_convolution}};
+                  {RT_DOES_CONVOLUTION, rt_served_convolution},
+                  {RT_DOES_WKV, rt_served_wkv}};
     const struct rt_stack *stack = step->stack;
     uint32_t out = RT_NO_INPUT;
     stack->graph->part = RT_PART_ATTENTION;
@@ -221,9 +222,9 @@ static void begin_kind(struct rt_stack *stack, const struct rt_layer_kind *kind)
     stack->rotary_dim = model->rotary.dim < stack->shape.head_dim ? model->rotary.dim : stack->shape.head_dim;
 }
 
-/* Zamba2: attention and feed-forward over the layer's input beside the embedding, of weights that layers take
- * in turn; the layer's own adapters and product follow, and the sum goes to its mixer (Zamba2HybridLayer;
- * Glorioso et al., arXiv 2411.15242). */
+/* Zamba: attention and feed-forward over the layer's input beside the embedding, of weights that layers take
+ * in turn; the layer's own adapters (Zamba2) and product follow, and the sum goes to its mixer
+ * (Zamba2HybridLayer; Glorioso et al., arXiv 2411.15242). */
 static uint32_t shared_layer(struct rt_served *step, struct rt_stack *stack)
 {
     const struct rt_model *model = stack->model;
@@ -256,7 +257,8 @@ static uint32_t shared_own(const struct rt_served *step, uint32_t x)
     int64_t h = stack->model->hidden;
     for (int i = 0; i < 3 && stack->model->shared.attention; i++)
         adapt(stack, names[i], x, 2 * h, (i == 0 ? s->heads : s->kv_heads) * s->head_dim);
-    adapt(stack, feed_names, x, h, 2 * s->ffn_width);
+    if (stack->model->shared.rank > 0)
+        adapt(stack, feed_names, x, h, 2 * s->ffn_width);
     x = rt_build_linear(stack->graph, "shared.out", x, s->rows, h, h, false);
     return rt_served_vector(stack->graph, "shared.add", RT_OP_ADD, x, RT_NO_INPUT, s->rows, h);
 }

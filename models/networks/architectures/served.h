@@ -75,6 +75,8 @@ uint32_t rt_served_compressed(struct rt_served *step, uint32_t x); /* served_cho
 uint32_t rt_served_delta(struct rt_served *step, uint32_t x);      /* mixers.c */
 uint32_t rt_served_states(struct rt_served *step, uint32_t x);
 uint32_t rt_served_convolution(struct rt_served *step, uint32_t x);
+uint32_t rt_served_wkv(struct rt_served *step, uint32_t x);
+uint32_t rt_served_channel_mix(const struct rt_served *step, uint32_t x);
 
 /* served_chosen.c: where a layer has an indexer, the products that it scores tokens by. `latent`: of what its
  * queries are made; rows x `width`. */

@@ -31,6 +31,8 @@ static uint32_t feed_forward(const struct rt_served *step, uint32_t x, int64_t f
 uint32_t rt_served_dense(const struct rt_served *step, uint32_t x)
 {
     step->stack->graph->part = RT_PART_FEED_FORWARD;
+    if (rt_served_does(step, RT_DOES_WKV))
+        return rt_served_channel_mix(step, x);
     x = feed_forward(step, x, step->stack->shape.ffn_width);
     return rt_served_sum(step, "mlp.all_reduce", x);
 }

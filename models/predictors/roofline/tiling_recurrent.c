@@ -109,7 +109,9 @@ struct ssm {
 };
 
 /* Mamba-2's kernels (ssd_combined.py): sums of the steps, states of chunks, their recurrence, C B^T, the
- * output. States in fp32, written and read twice. */
+ * output. States in fp32, written and read twice. Heads of one number are a scan that keeps them on the chip:
+ * Mamba-1's block takes a channel, a number of its state after the other, 2,048 tokens at once
+ * (selective_scan_fwd_kernel.cuh); RWKV's a warp of channels token by token (wkv_cuda.cu). */
 static void shape_ssm(enum rt_op_id op, const int64_t *dim, double width, struct rt_recurrent_tiling *tiling,
                       struct work *work)
 {
@@ -119,6 +121,11 @@ static void shape_ssm(enum rt_op_id op, const int64_t *dim, double width, struct
     work->bytes = rt_ops[op].bytes(dim, width);
     work->flops = rt_ops[op].flops(dim);
     work->array = work->bytes;
+    if (op == RT_OP_SSM_CONTEXT && d->head_dim == 1) {
+        tiling->steps = up((double)d->tokens, (double)d->chunk) * (double)d->state;
+        tiling->blocks = d->chunk > 1 ? heads : up(heads, 32);
+        return;
+    }
     if (op == RT_OP_SSM_GENERATION) {
         tiling->steps = (double)d->tokens;
         tiling->blocks = heads * up((double)d->head_dim, 32);
@@ -192,7 +199,7 @@ static enum rt_recurrent_kind kind_of(enum rt_op_id op, const int64_t *dim, enum
     case RT_OP_DELTA_RULE_CONTEXT:
         return delta_kind(server, rt_design_of(device));
     case RT_OP_SSM_CONTEXT:
-        return RT_RECURRENT_CHUNKED;
+        return dim[3] == 1 ? RT_RECURRENT_CHANNELS : RT_RECURRENT_CHUNKED;
     case RT_OP_CAUSAL_CONV1D:
         return dim[1] == 1                    ? RT_RECURRENT_CONVOLUTION_STEP
                : server == RT_SERVER_TENSORRT ? RT_RECURRENT_CHANNELS

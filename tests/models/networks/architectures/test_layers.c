@@ -35,7 +35,16 @@ static void test_parameters(void)
         {TYPE("jamba", ", \"mamba_dt_rank\": \"auto\""), 51570323328},
         {TYPE("mamba2", ""), 7285403648},
         {TYPE("mamba", ""), 159308544},
-        {TYPE("falcon_mamba", ""), 159308544},
+        {TYPE("falcon_mamba", ", \"architectures\": [\"FalconMambaForCausalLM\"]"), 159308544},
+        {TYPE("zamba", ""), 7232490496},
+        {TYPE("zamba",
+              ", \"num_hidden_layers\": 4, \"layers_block_type\": [\"mamba\", \"hybrid\", \"mamba\", "
+              "\"hybrid\"]"),
+         850731008},
+        {TYPE("rwkv", ""), 7392649216},
+        {TYPE("rwkv", ", \"hidden_size\": 768, \"num_hidden_layers\": 12, \"attention_hidden_size\": 384, "
+                      "\"intermediate_size\": 1024"),
+         117428736},
         {TYPE("bamba", ", \"attn_layer_indices\": [9, 18, 27]"), 9808584064},
         {TYPE("granitemoehybrid", ", \"num_hidden_layers\": 8, \"layer_types\": [" MIXED ", " MIXED "]"),
          9774421248},
@@ -110,6 +119,9 @@ static void test_caches(void)
     caches(falcon, 2000, &elements, &longer);
     CU_ASSERT_EQUAL(longer, bytes);
     CU_ASSERT_EQUAL(elements, 4.0 * 2000 * 32 * 2 * 8 * 128);
+    /* 32 layers: three numbers a column in fp32; the last token of both mixers. Nothing grows. */
+    caches(TYPE("rwkv", ""), 1000, &elements, &bytes);
+    CU_ASSERT_TRUE(elements == 0 && bytes == 4.0 * 32 * 4096 * (3 * 4 + 2 * 2));
     caches(TYPE("mamba2", ""), 1000, &elements, &bytes);
     CU_ASSERT_EQUAL(elements, 0);
     CU_ASSERT_EQUAL(bytes, 4.0 * 64 * (4.0 * 8192 * 128 + 2 * 3 * 10240));
@@ -170,7 +182,7 @@ static void test_kernels(void)
          {4, 1, 16, 128, 16, 128, 128},
          7},
         {TYPE("mamba2", ""), RT_STEP_DECODE, RT_OP_SSM_GENERATION, 1, {4, 1, 64, 64, 4, 128, 256}, 7},
-        {TYPE("jamba", ""), RT_STEP_DECODE, RT_OP_SSM_GENERATION, 2, {4, 1, 4096, 1, 1, 16, 1}, 7},
+        {TYPE("jamba", ""), RT_STEP_DECODE, RT_OP_SSM_GENERATION, 2, {4, 1, 4096, 1, 1, 16, 2048}, 7},
         {TYPE("deepseek_v32", ""),
          RT_STEP_DECODE,
          RT_OP_SPARSE_ATTENTION,

@@ -65,6 +65,20 @@ static void test_one_kernel_walks_chunks(void)
     RT_ASSERT_NEAR(two.fused.blocks_us, 2 * one.fused.blocks_us, 1e-9);
 }
 
+/* A block takes a channel, a number of its state after the other for 2,048 tokens; RWKV's 32 channels token
+ * by token. Nothing is written between chunks. */
+static void test_scans_keep_their_state(void)
+{
+    struct rt_device h100 = named("H100");
+    const int64_t mamba[] = {8, 4096, 5120, 1, 1, 16, 2048}, wkv[] = {1, 1024, 4096, 1, 1, 1, 1};
+    struct rt_recurrent_tiling one = tile("H100", RT_SERVER_VLLM, RT_OP_SSM_CONTEXT, mamba),
+                               two = tile("H100", RT_SERVER_VLLM, RT_OP_SSM_CONTEXT, wkv);
+    CU_ASSERT_EQUAL(one.bytes, rt_ops[RT_OP_SSM_CONTEXT].bytes(mamba, 2));
+    CU_ASSERT_TRUE(one.steps == 32 && one.blocks == 8 * 5120 && one.kind == RT_RECURRENT_CHANNELS);
+    CU_ASSERT_TRUE(two.steps == 1024 && two.blocks == 128);
+    RT_ASSERT_NEAR(two.fused.compute_us, (1024 * 1500 + 300) / h100.clock_mhz, 1e-9);
+}
+
 /* A chunk of one head of 64 columns, by FLA's kernels, in bytes a token: norms 4 x 128; sums of the gate 22;
  * K K^T 128 + 4 x 64; inverse 6 x 64; W and U, scan, output 640 each. The state is written once, in fp32. */
 static void test_several_kernels_write_for_each_other(void)
@@ -140,6 +154,6 @@ static void test_more_work_takes_longer(void)
             }
 }
 
-RT_TESTS(RT_TEST(test_kinds), RT_TEST(test_one_kernel_walks_chunks),
+RT_TESTS(RT_TEST(test_kinds), RT_TEST(test_one_kernel_walks_chunks), RT_TEST(test_scans_keep_their_state),
          RT_TEST(test_several_kernels_write_for_each_other), RT_TEST(test_steps_move_states),
          RT_TEST(test_convolutions), RT_TEST(test_hyper_connections), RT_TEST(test_more_work_takes_longer))
