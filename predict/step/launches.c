@@ -75,6 +75,12 @@ double rt_launch_reread_bytes(const struct rt_forecast_launch *launch, const str
     return kernel->reuse_distance_bytes <= rt_near_l2_bytes(device) ? 0 : kernel->reread_bytes;
 }
 
+static bool trains_narrow(const struct rt_forecast *forecast, const struct rt_call *call)
+{
+    bool narrow = rt_ops[call->op].family == RT_FAMILY_LINEAR && rt_dtypes[call->dtype].input_bytes < 2;
+    return narrow && forecast->graph->options.step == RT_STEP_TRAINING;
+}
+
 /* Whose kernels a launch's is one of. Narrow products of training are cuBLASLt's (Transformer Engine,
  * torch._scaled_mm), as TensorRT-LLM's are; vLLM's are CUTLASS's. */
 static enum rt_server_project project_of(const struct rt_forecast *forecast, const struct rt_call *call)
@@ -82,8 +88,7 @@ static enum rt_server_project project_of(const struct rt_forecast *forecast, con
     const struct rt_server *server = forecast->options.server;
     if (server != NULL)
         return server->project;
-    bool narrow = rt_ops[call->op].family == RT_FAMILY_LINEAR && rt_dtypes[call->dtype].input_bytes < 2;
-    return narrow && forecast->graph->options.step == RT_STEP_TRAINING ? RT_SERVER_TENSORRT : RT_SERVER_VLLM;
+    return trains_narrow(forecast, call) ? RT_SERVER_TENSORRT : RT_SERVER_VLLM;
 }
 
 void rt_launch_query(const struct rt_forecast *forecast, const struct rt_forecast_launch *launch,
@@ -98,6 +103,8 @@ void rt_launch_query(const struct rt_forecast *forecast, const struct rt_forecas
     query->reread_bytes = rt_launch_reread_bytes(launch, forecast->device);
     query->queued = true;
     query->server = (uint8_t)project_of(forecast, &launch->kernel.call);
+    /* A step of training has nodes that quantise (models/networks/build.c); a server's product is timed with it. */
+    query->narrow_input = trains_narrow(forecast, &launch->kernel.call);
 }
 
 /* The query that stands for a launch that only moves data: an elementwise op that reads and writes as many

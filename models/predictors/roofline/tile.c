@@ -236,7 +236,7 @@ bool rt_tiled_call_init_whole(struct rt_tiled_call *launch, const struct rt_quer
     tile_whole(launch);
     launch->compute_us = 1e6 * launch->flops / launch->peak_flops;
     launch->memory_us = 1e6 * launch->bytes / launch->bandwidth;
-    launch->start_us = start_us(launch) + launch->kernels.quantise_us;
+    launch->start_us = start_us(launch) + (query->narrow_input ? 0 : launch->kernels.quantise_us);
     launch->bound_us = launch->start_us + fmax(launch->compute_us, launch->memory_us);
     if (launch->conv_times.fastest > 0)
         launch->bound_us = launch->start_us + fmax(launch->conv_times.fastest, launch->memory_us);

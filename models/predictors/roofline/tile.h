@@ -28,6 +28,7 @@ struct rt_query {
     bool queued;    /* one of many in a queue, so that the host's dispatch is hidden */
     uint8_t server; /* whose choice of kernels, enum rt_server_project */
     bool scalar_loads; /* of a sample: its kernel reads rows element by element (RT_FLAG_SCALAR_LOADS) */
+    bool narrow_input; /* a product's x is narrow already: no kernel of its own quantises it */
 };
 
 /* The query of a call: its tile unknown, FLOPs and bytes its own. Queries compare and hash as bytes. */

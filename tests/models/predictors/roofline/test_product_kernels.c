@@ -129,6 +129,10 @@ static void test_times(void)
     query.queued = true;
     rt_tiled_call_times(&launch, &times);
     CU_ASSERT_EQUAL(times.host_us, 0);
+    query.narrow_input = true; /* a node of the graph quantises, as in training */
+    CU_ASSERT_TRUE(rt_tiled_call_init_whole(&launch, &query, &device));
+    rt_tiled_call_times(&launch, &times);
+    RT_ASSERT_NEAR(times.start_us, 5000 / 1980.0, 1e-9);
 }
 
 RT_TESTS(RT_TEST(test_wide_activations_are_not_quantised), RT_TEST(test_quantising),
