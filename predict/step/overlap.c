@@ -81,6 +81,8 @@ double rt_bucket_bytes(const struct rt_forecast *forecast)
                            row->bucket_each * (double)rt_parallelism_group(parallel, RT_GROUP_DATA).gpus);
     if (parallel->bucket_bytes > 0)
         return parallel->bucket_bytes;
+    if (row->bucket_each > 0 && parallel->no_overlap) /* Megatron-LM's bucket_size None: all at once */
+        return INFINITY;
     return elements > 0 ? width * elements : 25 * RT_MIB;
 }
 

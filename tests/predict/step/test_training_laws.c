@@ -126,6 +126,34 @@ static void test_more_hardware_is_no_slower(void)
     rt_predictor_release(&roofline);
 }
 
+/* Communication of a step of so many servers' worth of data-parallel GPUs, at the same batch for each. */
+static double communication_us(struct rt_step step, int64_t times)
+{
+    struct rt_prediction prediction;
+    step.parallel.data *= times;
+    step.batch *= times;
+    forecast(&step, &h100, &prediction);
+    double us = prediction.forecast.communication_us;
+    rt_prediction_release(&prediction);
+    return us;
+}
+
+/* From eight on: four H100s add up in a ring at 360 GB/s, eight at 461 by their switches (measured). */
+static void test_more_servers_communicate_no_less(void)
+{
+    struct rt_random random;
+    start(&random, 6);
+    for (int trial = 0; trial < 1500; trial++) {
+        struct rt_step step = draw(&random);
+        step.parallel.cluster.node_gpus = 8;
+        step.parallel.data *= 8;
+        step.batch *= 8;
+        double before = communication_us(step, 1), after = communication_us(step, 2);
+        CU_ASSERT_TRUE(after >= before * (1 - 1e-9));
+    }
+    rt_predictor_release(&roofline);
+}
+
 static void test_more_microbatches_take_no_less(void)
 {
     struct rt_random random;
@@ -181,6 +209,6 @@ static void test_zero_bubble_is_no_slower(void)
     rt_predictor_release(&roofline);
 }
 
-RT_TESTS(RT_TEST(test_totals_add_up), RT_TEST(test_more_hardware_is_no_slower),
+RT_TESTS(RT_TEST(test_totals_add_up), RT_TEST(test_more_hardware_is_no_slower), RT_TEST(test_more_servers_communicate_no_less),
          RT_TEST(test_more_microbatches_take_no_less), RT_TEST(test_sharing_weights_is_no_faster),
          RT_TEST(test_zero_bubble_is_no_slower))
