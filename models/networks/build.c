@@ -16,25 +16,33 @@ int64_t rt_build_shard(int64_t elements, int64_t parts)
     return (elements + parts - 1) / parts;
 }
 
-static bool fuses_accumulation(const struct rt_graph *graph)
+/* What a product moves of the sum that it adds a weight's gradient to, bytes an element: read and written,
+ * instead of the gradient itself. */
+static double added_bytes(const struct rt_graph *graph)
 {
-    return rt_runtimes[graph->options.runtime].accumulation == RT_ACCUMULATION_FUSED;
+    double own = rt_dtypes[graph->options.dtype].bytes;
+    enum rt_accumulation kind = rt_runtimes[graph->options.runtime].accumulation;
+    return kind == RT_ACCUMULATION_FUSED ? 2 * 4 - own : kind == RT_ACCUMULATION_JOINED ? own : 0;
 }
 
-/* The product that makes a weight's gradient; fused, it adds to the sum in fp32 (Apex's
+/* The product that makes a weight's gradient; fused, it adds to the sum (Apex's
  * fused_weight_gradient_mlp_cuda) instead of writing it. */
 static void weight_gradient(struct rt_graph *graph, int64_t batch, int64_t m, int64_t k, int64_t n)
 {
     product_kernel(graph, RT_BACKWARD, RT_OP_LINEAR, batch, m, k, n);
     struct rt_graph_kernel *kernel = &graph->kernels[graph->kernel_count - 1];
-    if (fuses_accumulation(graph))
-        kernel->bytes +=
-            (2 * 4 - rt_dtypes[graph->options.dtype].bytes) * (double)batch * (double)m * (double)n;
+    kernel->bytes += added_bytes(graph) * (double)batch * (double)m * (double)n;
 }
 
 static bool has_engine(const struct rt_graph *graph)
 {
     return rt_runtimes[graph->options.runtime].engine;
+}
+
+/* Are scales known before a tensor is (fp8_recipe "delayed")? */
+static bool scales_before(const struct rt_graph *graph)
+{
+    return graph->products == RT_FP8 && has_engine(graph) && !rt_runtimes[graph->options.runtime].scales_now;
 }
 
 /* Training in narrow products: x(rows, cols) as Transformer Engine casts it, by rows for one product and,
@@ -46,8 +54,7 @@ static struct rt_graph_kernel *quantise_kernel(struct rt_graph *graph, enum rt_p
                                                int64_t cols, double saved)
 {
     double wide = rt_dtypes[graph->options.dtype].bytes, narrow = rt_dtypes[graph->products].bytes;
-    bool delayed = graph->products == RT_FP8 && has_engine(graph);
-    bool whole = (graph->products == RT_FP8 || graph->products == RT_FP4) && !delayed;
+    bool whole = (graph->products == RT_FP8 || graph->products == RT_FP4) && !scales_before(graph);
     struct rt_graph_kernel *kernel = rt_graph_add_kernel(
         graph, phase, RT_OP_QUANTISE, (const int64_t[]){rows, cols, (int64_t)ceil(8 * narrow)});
     double each = wide * (whole ? 2 : 1) + narrow * (rt_graph_freezes(graph) ? 1 : 2) - saved;
@@ -62,7 +69,7 @@ static double fused_cast_saves(const struct rt_graph *graph, uint32_t x)
 {
     const struct rt_node *node = &graph->nodes[x];
     double wide = rt_dtypes[graph->options.dtype].bytes;
-    if (graph->products != RT_FP8 || !has_engine(graph) || node->kernel_count == 0)
+    if (!scales_before(graph) || node->kernel_count == 0)
         return 0;
     enum rt_op_id op = graph->kernels[node->kernel].call.op;
     bool norm = rt_ops[op].family == RT_FAMILY_LAYERNORM;

@@ -88,7 +88,7 @@ void rt_node_cast_gradient(struct rt_graph *graph, int64_t elements)
 void rt_node_accumulate(struct rt_graph *graph, int64_t elements)
 {
     enum rt_accumulation kind = rt_runtimes[graph->options.runtime].accumulation;
-    if (kind == RT_ACCUMULATION_FUSED || rt_graph_freezes(graph))
+    if (kind == RT_ACCUMULATION_FUSED || kind == RT_ACCUMULATION_JOINED || rt_graph_freezes(graph))
         return;
     struct rt_graph_kernel *addition = rt_node_add_kernel(graph, RT_ACCUMULATE, RT_OP_ADD, 1, elements);
     if (graph->options.autocast)

@@ -222,6 +222,12 @@ void rt_graph_totals(const struct rt_graph *graph, struct rt_graph_totals *out)
  */
 #define PYTORCH_2 .context_mib = 860, .cudnn_mib = 420
 #define PYTORCH_1 .context_mib = 1424, .accumulation = RT_ACCUMULATION_KEPT, .stepping = RT_STEPPING_LOOP
+#define MEGATRON                                                                                             \
+    .fused_attention = true, .hosted = true, .attention = RT_ATTENTION_CUDNN, .fused_norms = true,           \
+    .fused_rotary = true, .fused_activation = true, .fused_residual = true, .fused_softmax = true,           \
+    .joined_products = true, .grouped_experts = true, .once_a_server = true, .engine = true,                 \
+    .narrow_weights = true, .loss = true, .fused_loss = true, .clips = true, .stepping = RT_STEPPING_FUSED,  \
+    PYTORCH_2
 const struct rt_runtime rt_runtimes[RT_RUNTIME_COUNT] = {
     [RT_RUNTIME_EAGER_MATH] = {.name = "eager-math",
                                .what = "PyTorch op by op, attention written out",
@@ -277,25 +283,17 @@ const struct rt_runtime rt_runtimes[RT_RUNTIME_COUNT] = {
                              .what = "Megatron-LM, attention in one kernel",
                              .unfused = "Megatron-LM, attention written out",
                              .plain = "Megatron-LM",
-                             .fused_attention = true,
-                             .hosted = true,
-                             .attention = RT_ATTENTION_CUDNN,
                              .accumulation = RT_ACCUMULATION_FUSED,
-                             .fused_norms = true,
-                             .fused_rotary = true,
-                             .fused_activation = true,
-                             .fused_residual = true,
-                             .fused_softmax = true,
-                             .joined_products = true,
-                             .grouped_experts = true,
-                             .once_a_server = true,
-                             .engine = true,
-                             .narrow_weights = true,
-                             .loss = true,
-                             .fused_loss = true,
-                             .clips = true,
-                             .stepping = RT_STEPPING_FUSED,
-                             PYTORCH_2},
+                             MEGATRON},
+    /* scripts/performance: bf16_with_fp8_current_scaling_mixed, grad_reduce_in_fp32 False
+       (NVIDIA-NeMo/Megatron-Bridge). */
+    [RT_RUNTIME_MEGATRON_BRIDGE] = {.name = "megatron-bridge",
+                                    .what = "Megatron-Bridge, attention in one kernel",
+                                    .unfused = "Megatron-Bridge, attention written out",
+                                    .plain = "Megatron-Bridge",
+                                    .accumulation = RT_ACCUMULATION_JOINED,
+                                    .scales_now = true,
+                                    MEGATRON},
     /* Narayanan et al., SC 2021, section 4.2: bias and GELU, bias, dropout and addition, scale, mask and
      * softmax as one kernel each; Apex's layer norm and its gradients added in fp32 by the product. */
     [RT_RUNTIME_MEGATRON_OLD] = {.name = "megatron-2021",
@@ -384,12 +382,13 @@ const struct rt_runtime rt_runtimes[RT_RUNTIME_COUNT] = {
                             .hosted = true,
                             PYTORCH_1},
 };
+#undef MEGATRON
 #undef PYTORCH_1
 #undef PYTORCH_2
 
 const char *const rt_runtime_names[RT_RUNTIME_COUNT] = {
-    "eager-math",    "eager", "compile",    "serving",   "graph",    "eager-1.4", "megatron",
-    "megatron-2021", "fsdp",  "torchtitan", "deepspeed", "nanotron", "eager-1.13"};
+    "eager-math",    "eager", "compile",    "serving",   "graph",    "eager-1.4",  "megatron",
+    "megatron-2021", "fsdp",  "torchtitan", "deepspeed", "nanotron", "eager-1.13", "megatron-bridge"};
 
 /* ---- attention ---- */
 

@@ -26,14 +26,15 @@ enum rt_runtime_id {
     RT_RUNTIME_SERVING, /* an LLM server: vLLM, SGLang, TensorRT-LLM */
     RT_RUNTIME_GRAPH,   /* the kernels of eager, captured once and replayed as a CUDA graph */
     RT_RUNTIME_EAGER_OLD,    /* PyTorch before 1.5, op by op: elementwise kernels load element by element */
-    RT_RUNTIME_MEGATRON,     /* Megatron-LM with Transformer Engine; NeMo, Megatron-Bridge */
+    RT_RUNTIME_MEGATRON,     /* Megatron-LM with Transformer Engine; NeMo */
     RT_RUNTIME_MEGATRON_OLD, /* Megatron-LM and Megatron-DeepSpeed of 2020 to 2022: softmax fused, attention
                                 not */
     RT_RUNTIME_FSDP,         /* PyTorch's FullyShardedDataParallel, op by op */
     RT_RUNTIME_TORCHTITAN,   /* FSDP2 with torch.compile */
     RT_RUNTIME_DEEPSPEED,
     RT_RUNTIME_NANOTRON,
-    RT_RUNTIME_EAGER_1, /* PyTorch 1.5 to 1.13, op by op, attention written out; gradients stay */
+    RT_RUNTIME_EAGER_1,         /* PyTorch 1.5 to 1.13, op by op, attention written out; gradients stay */
+    RT_RUNTIME_MEGATRON_BRIDGE, /* Megatron-LM as its recipes for performance run it */
     RT_RUNTIME_COUNT
 };
 
@@ -54,8 +55,9 @@ enum rt_accumulation {
     RT_ACCUMULATION_FREED, /* by a kernel where there is a microbatch before: PyTorch since 2.0 */
     RT_ACCUMULATION_KEPT,  /* by a kernel, in every pass: gradients are zeroed, not freed (PyTorch before 2.0)
                             */
-    RT_ACCUMULATION_WIDE,  /* by a kernel in every pass, into fp32 */
-    RT_ACCUMULATION_FUSED, /* by the product that makes it, into fp32 */
+    RT_ACCUMULATION_JOINED, /* by the product that makes it, in the weights' element type */
+    RT_ACCUMULATION_WIDE,   /* by a kernel in every pass, into fp32 */
+    RT_ACCUMULATION_FUSED,  /* by the product that makes it, into fp32 */
 };
 
 /* How an optimizer steps: all tensors at once, one kernel an operation (torch.optim's foreach, the default
@@ -86,6 +88,7 @@ struct rt_runtime {
     bool once_a_server;    /* DeepEP or HybridEP send a token to servers, not to experts */
     bool engine; /* Transformer Engine: casts by the scales of steps before, with norms and activations;
                     biases' gradients with the products' */
+    bool scales_now;     /* its casts of a tensor wait for the tensor's own maximum */
     bool narrow_weights; /* fp8 products: weights are held in fp8 alone, beside the optimizer\'s */
     bool loss,
         fused_loss;       /* the graph ends in the loss; in one kernel a pass, words cut by tensor parallel */

@@ -620,7 +620,8 @@ static void make_weight_gradient(struct walk *walk, uint32_t run)
     const struct rt_node *node = node_of(walk, run);
     double bytes = rt_node_trained(node) * rt_dtypes[rt_graph_weight_dtype(graph)].bytes;
     double shards = parts(walk, node, RT_SHARD_GRADIENTS);
-    if (rt_runtimes[graph->options.runtime].accumulation == RT_ACCUMULATION_FUSED)
+    enum rt_accumulation kind = rt_runtimes[graph->options.runtime].accumulation;
+    if (kind == RT_ACCUMULATION_FUSED || kind == RT_ACCUMULATION_JOINED)
         return;
     if (graph->blocks[node->block].distinct > 0) {
         make_shared_gradient(walk, &graph->blocks[node->block], bytes);

@@ -44,7 +44,8 @@
          "(eager's kernels as one "                                                                          \
          "CUDA graph), compile (PyTorch), "                                                                  \
          "serving (vLLM, SGLang, TensorRT-LLM), or what trains at scale: megatron (Megatron-LM and "         \
-         "Transformer Engine, NeMo), megatron-2021, fsdp, torchtitan, deepspeed, nanotron; "                 \
+         "Transformer Engine, NeMo), megatron-bridge, megatron-2021, fsdp, torchtitan, deepspeed, "          \
+         "nanotron; "                                                                                        \
          "default: "                                                                                         \
          "serving for decode and prefill of the models that servers run, in 16 bits or fewer, eager for "    \
          "all else"},                                                                                        \

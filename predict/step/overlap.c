@@ -25,6 +25,8 @@ static const double SPREAD = 0.08 / 6;
 const struct rt_overlap rt_overlaps[RT_RUNTIME_COUNT] = {
     [RT_RUNTIME_MEGATRON] = {.blocks = true, .beside_weights = true, .runs_ahead = true, .gradient_bytes = 4,
                              .bucket_elements = 40e6, .bucket_each = 1e6},
+    [RT_RUNTIME_MEGATRON_BRIDGE] = {.blocks = true, .beside_weights = true, .runs_ahead = true, .gradient_bytes = 2,
+                                    .bucket_elements = 40e6, .bucket_each = 1e6},
     [RT_RUNTIME_MEGATRON_OLD] = {.blocks = true, .runs_ahead = true, .gathers_late = true, .sums_late = true,
                                  .bucket_elements = 5e8},
     [RT_RUNTIME_FSDP] = {.runs_ahead = true},

@@ -14,6 +14,7 @@ import sys
 from runs_csv import Runs, main
 from training import board, cut, divide, model, need, numbers, precision, servers, tables
 
+ALONE = ("Qwen3_235B_a22B", "NVIDIA H100 80GB HBM3")  # tp_comm_overlap=False (configs/qwen/qwen3_llm_pretrain.py)
 COUNTS = ("GBS", "MBS", "Sequence Length", "TP", "PP", "CP", "VP", "EP", "FSDP")
 
 
@@ -37,9 +38,9 @@ def add_run(runs, row, what, second):
         recipe = "fine blocks" if quant else ""
     dp, microbatches = divided
     runs.add(1e6 * count["GBS"] * count["Sequence Length"] / (rate * gpus), device=chip, model=model(name), batch=count["GBS"],
-             sequence=count["Sequence Length"], mode="training", dtype="bf16", quant=quant, recipe=recipe, runtime="megatron",
+             sequence=count["Sequence Length"], mode="training", dtype="bf16", quant=quant, recipe=recipe, runtime="megatron-bridge",
              backend="megatron-bridge", optimizer="adamw", attention="cudnn", option=cut(dp, tp, pp, microbatches, ep),
-             cp=cp if cp > 1 else "", vp=vp if vp > 1 else "", sp="1" if tp > 1 else "", tp_overlap="1" if tp > 1 else "",
+             cp=cp if cp > 1 else "", vp=vp if vp > 1 else "", sp="1" if tp > 1 else "", tp_overlap="1" if tp > 1 and (name, chip) != ALONE else "",
              shard=("parameters" if count["FSDP"] > 0 else "optimizer") if dp > 1 else "", lora=16 if "LoRA" in what else "", lora_on="qkv" if "LoRA" in what else "",
              software=row["Release"], run=name, **servers(gpus, chip))
 

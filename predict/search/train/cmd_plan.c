@@ -117,7 +117,8 @@ static const struct rt_option options[] = {
     {"max-joules", 0, "J", RT_NUMBER(struct arguments, training.budget[RT_COST_JOULES], 1e-3, 1e21),
      "The run's GPUs may take so many joules (1 MWh is 3.6e9)"},
     {"runtime", 0, "NAME", RT_CHOICE(struct arguments, training.step.runtime, rt_runtime_names),
-     "What trains: megatron, megatron-2021, torchtitan, nanotron, fsdp, deepspeed, eager or compile "
+     "What trains: megatron, megatron-bridge, megatron-2021, torchtitan, nanotron, fsdp, deepspeed, eager or "
+     "compile "
      "(default: "
      "megatron)"},
     {"dtype", 0, "NAME",

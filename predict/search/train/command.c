@@ -110,11 +110,11 @@ static int settle(const struct rt_model_source *source, struct rt_training_reque
     if (step->runtime == RT_NOT_GIVEN)
         step->runtime = RT_RUNTIME_MEGATRON;
     if (rt_trainer_of((enum rt_runtime_id)step->runtime) == NULL)
-        return rt_fail(
-            RT_EUSAGE,
-            "--runtime %s: choose one that trains: megatron, torchtitan, nanotron, fsdp, deepspeed, eager or "
-            "compile",
-            rt_runtimes[step->runtime].name);
+        return rt_fail(RT_EUSAGE,
+                       "--runtime %s: choose one that trains: megatron, megatron-bridge, torchtitan, "
+                       "nanotron, fsdp, deepspeed, eager or "
+                       "compile",
+                       rt_runtimes[step->runtime].name);
     int status = rt_step_read_cluster(step);
     if (status != RT_OK)
         return status;

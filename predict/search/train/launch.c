@@ -27,6 +27,14 @@ static const struct rt_trainer trainers[] = {
      .pipeline = true,
      .interleaved = true,
      .sequence = true},
+    {.runtime = RT_RUNTIME_MEGATRON_BRIDGE,
+     .shards = NOTHING | OPTIMIZER,
+     .recomputes = KEEPS | LAYERS | SELECTIVE,
+     .tensor = true,
+     .context = true,
+     .pipeline = true,
+     .interleaved = true,
+     .sequence = true},
     {.runtime = RT_RUNTIME_MEGATRON_OLD,
      .shards = NOTHING | OPTIMIZER,
      .recomputes = KEEPS | LAYERS | SELECTIVE,
@@ -179,7 +187,12 @@ static void add_megatron(const struct launched *l, struct rt_text *out)
     if (rt_dtypes[l->step.dtype].bytes == 2)
         ADD(out, "--%s", rt_dtypes[l->step.dtype].name);
     if (l->step.quant == RT_FP8 || l->step.quant == RT_FP8_BLOCK)
-        ADD(out, "--fp8-format hybrid --fp8-recipe %s", l->step.quant == RT_FP8 ? "delayed" : "blockwise");
+        ADD(out, "--fp8-format hybrid --fp8-recipe %s",
+            l->step.quant != RT_FP8                   ? "blockwise"
+            : rt_runtimes[l->step.runtime].scales_now ? "tensorwise"
+                                                      : "delayed");
+    if (rt_runtimes[l->step.runtime].accumulation == RT_ACCUMULATION_JOINED)
+        ADD(out, "--grad-reduce-in-bf16");
 }
 
 /* torchtitan, torchtitan/config/job_config.py. */
@@ -274,7 +287,8 @@ static void add_plain(const struct launched *l, struct rt_text *out)
 }
 
 static void (*const launches[RT_COUNT(trainers)])(const struct launched *l, struct rt_text *out) = {
-    add_megatron, add_megatron, add_torchtitan, add_nanotron, add_fsdp, add_deepspeed, add_plain, add_plain};
+    add_megatron, add_megatron,  add_megatron, add_torchtitan, add_nanotron,
+    add_fsdp,     add_deepspeed, add_plain,    add_plain};
 
 char *rt_training_launch(const struct rt_training_plan *plan, const struct rt_training_candidate *c)
 {
