@@ -18,11 +18,19 @@ struct rt_share_granule rt_share_granule_of(const struct rt_device *whole, enum 
                                 : (struct rt_share_granule){design->share_step, design->share_least};
 }
 
+bool rt_share_possible(const struct rt_device *whole)
+{
+    return !rt_name_equal(whole->vendor, "AMD");
+}
+
 int rt_share_sms(const char *option, const struct rt_device *whole, enum rt_share_kind kind, double percent,
                  double *sms)
 {
     const double rounding = 1e-9; /* 35% of 80 SMs are 28 */
     struct rt_share_granule granule = rt_share_granule_of(whole, kind);
+    if (!rt_share_possible(whole))
+        return rt_fail(RT_EUSAGE, "%s: MPS and green contexts are NVIDIA's, and %s has neither; leave it out",
+                       option, whole->name);
     if (!(percent > 0 && percent <= 100))
         return rt_fail(RT_EUSAGE,
                        "%s %g: a share is above 0 and at most 100 percent of the SMs; give such as 25,50,100",

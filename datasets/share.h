@@ -34,8 +34,12 @@ struct rt_share_granule {
 };
 struct rt_share_granule rt_share_granule_of(const struct rt_device *whole, enum rt_share_kind kind);
 
+/* Does the GPU have either of them? AMD's have neither. */
+bool rt_share_possible(const struct rt_device *whole);
+
 /* The SMs of a share of `percent`: rounded up to granules, all of them where that is beyond the last granule.
- * RT_EUSAGE for percentages that are not above 0 and at most 100; `option` is what gave it. */
+ * RT_EUSAGE for percentages that are not above 0 and at most 100, and for GPUs without shares; `option` is
+ * what gave it. */
 int rt_share_sms(const char *option, const struct rt_device *whole, enum rt_share_kind kind, double percent,
                  double *sms);
 

@@ -13,9 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum column { NAME, MODEL, BATCH, SEQ, IMAGE, MODE, OPTIMIZER, DTYPE, RUNTIME, LATENCY_MS, RATE, COLUMNS };
-static const char *const columns[COLUMNS] = {"name",      "model", "batch",   "seq",        "image", "mode",
-                                             "optimizer", "dtype", "runtime", "latency_ms", "rate"};
+enum column { NAME, MODEL, BATCH, SEQ, IMAGE, MODE, OPTIMIZER, DTYPE, RUNTIME, INPUT, LATENCY_MS, RATE, COLUMNS };
+static const char *const columns[COLUMNS] = {"name",      "model", "batch",   "seq",   "image",      "mode",
+                                             "optimizer", "dtype", "runtime", "input", "latency_ms", "rate"};
 
 struct reading {
     struct rt_csv *csv;
@@ -32,7 +32,7 @@ static int find_columns(struct reading *r)
         if (!known)
             return rt_fail(RT_EFORMAT,
                            "%s: a list of jobs has no column \"%.40s\"; there are name, model, batch, seq, "
-                           "image, mode, optimizer, dtype, runtime, latency_ms and rate",
+                           "image, mode, optimizer, dtype, runtime, input, latency_ms and rate",
                            rt_csv_path(r->csv), rt_csv_header(r->csv, c));
     }
     for (int i = 0; i < COLUMNS; i++)
@@ -174,6 +174,8 @@ static int read_step(struct reading *r, struct rt_step *step)
         status = read_choice(r, DTYPE, dtypes, RT_DTYPE_COUNT, &step->dtype);
     if (status == RT_OK)
         status = read_choice(r, RUNTIME, rt_runtime_names, RT_RUNTIME_COUNT, &step->runtime);
+    if (status == RT_OK && r->cell[INPUT] != NULL)
+        status = read_choice(r, INPUT, rt_transfers, RT_TRANSFER_COUNT, &step->input);
     return status;
 }
 

@@ -9,6 +9,7 @@
  *   optimizer   training: its step, too: none, sgd, momentum or adamw
  *   dtype       default: as `rooftile predict` has it
  *   runtime     likewise
+ *   input       what copies inputs to the GPU first: none (default), pageable or pinned
  *   latency_ms  a step may take so long at most (default: any time)
  *   rate        sequences or images a second that it must serve (default: none)
  */

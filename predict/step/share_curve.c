@@ -4,7 +4,6 @@
 #include "models/predictors/predictor/network_memo.h"
 #include "predict/step/breakdown.h"
 #include "predict/step/forecast_graphs.h"
-#include "base/strings.h"
 #include "base/text.h"
 
 #include <math.h>
@@ -118,10 +117,6 @@ int rt_share_curve(const struct rt_prediction *prediction, enum rt_share_kind ki
 {
     struct asked asked = {.prediction = prediction, .options = prediction->forecast.options, .kind = kind};
     struct rt_share_curve curve = {.kind = kind, .within = within};
-    if (rt_name_equal(prediction->device.vendor, "AMD"))
-        return rt_fail(RT_EUSAGE,
-                       "{sm_share}: MPS and green contexts are NVIDIA's, and %s has neither; leave it out",
-                       prediction->device.name);
     struct rt_network_memo *memo = rt_network_memo_new();
     asked.options.memo = memo;
     asked.options.level = 0;

@@ -132,9 +132,10 @@ static bool is_asked(const struct rt_device *device, const char *profile)
     return own != NULL ? strcmp(own + 1, profile) == 0 : strchr(profile, '+') == NULL;
 }
 
-int rt_advise(const struct rt_gpu_job *job, const char *board, const struct rt_advise_options *options,
+int rt_advise(const struct rt_gpu_job *job, const char *board, const struct rt_advise_options *all,
               struct rt_advice *out)
 {
+    struct rt_advise_options own = *all, *options = &own;
     struct rt_advice advice = {0};
     struct rt_time_scales scales;
     struct rt_graph graph;
@@ -150,6 +151,7 @@ int rt_advise(const struct rt_gpu_job *job, const char *board, const struct rt_a
         status = rt_job_graph(job, &advice.board, &graph);
     if (status != RT_OK)
         return status;
+    own.forecast.input = (enum rt_transfer)job->step.input;
     status = find_scales(&graph, &advice.board, options, &scales);
     for (int p = 0; status == RT_OK && p < advice.mig.count; p++)
         if (is_asked(&slice, advice.mig.profile[p].name))

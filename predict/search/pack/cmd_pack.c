@@ -3,6 +3,7 @@
 #include "base/report_files.h"
 #include "base/status.h"
 #include "predict/step/prediction.h"
+#include "predict/step/share_curve.h"
 #include "predict/search/pack/pack.h"
 
 #include <math.h>
@@ -31,7 +32,9 @@ static const struct rt_option options[] = {
     {"share-by", 0, "NAME", RT_CHOICE(struct arguments, pack.kind, rt_share_kinds),
      "What gives the shares: mps (any number of SMs) or green contexts (by 2 SMs, by 8 since Hopper)"},
     {"step", 0, "PERCENT", RT_NUMBER(struct arguments, pack.step_percent, 1, 50),
-     "Percent of the SMs between the shares that are tried"},
+     "Percent of the SMs between the shares that are tried (default: 5)"},
+    {"shares", 0, "PERCENT,...", RT_OWN(struct arguments, pack.given, rt_shares_read),
+     "Percent of the SMs for each job, in the list's order: how they run side by side on one GPU"},
     RT_HEADING("The host:"),
     {"launchers", 0, "N", RT_INTEGER(struct arguments, launchers, 1, 1024),
      "Threads of the host that launch: 1 where all jobs are in one Python process (default: one for each "
@@ -53,19 +56,23 @@ static void set_defaults(void *value)
 {
     *(struct arguments *)value = (struct arguments){
         .predictor = "pretrained",
-        .pack = {.step_percent = 5,
+        .pack = {.step_percent = NAN,
                  .forecast = {.host_us = NAN,
                               .parallel = {.data = 1, .pipeline = 1, .microbatches = 1, .link_gbs = NAN}}},
     };
 }
 
-static int search(const struct rt_pack_problem *problem, size_t gpus, const char *path, const char *gpu,
-                  struct rt_pack_result *out)
+static int search(const struct rt_pack_problem *problem, size_t gpus, bool given, const char *path,
+                  const char *gpu, struct rt_pack_result *out)
 {
     const unsigned shared = 1U << RT_PACK_SHARED, sliced = 1U << RT_PACK_SLICED;
     *out = (struct rt_pack_result){0};
     rt_pack_best_plan(problem, 0, 0, &out->whole);
     rt_pack_best_plan(problem, gpus, sliced, &out->slices);
+    if (given) {
+        rt_pack_given_plan(problem, &out->plan);
+        return RT_OK;
+    }
     if (rt_pack_best_plan(problem, gpus, shared | sliced, &out->plan))
         return RT_OK;
     rt_pack_best_plan(problem, 0, shared | sliced, &out->plan);
@@ -79,10 +86,11 @@ static int pack(const struct arguments *arguments, const struct rt_gpu_jobs *job
     struct rt_pack_surface surface;
     struct rt_pack_result result;
     const char *path = arguments->jobs.name[0];
+    size_t gpus = (size_t)arguments->gpus;
     int status = rt_pack_surface(path, jobs, predictor, device, &arguments->pack, &surface);
     if (status != RT_OK)
         return status;
-    status = search(&surface.problem, (size_t)arguments->gpus, path, device->name, &result);
+    status = search(&surface.problem, gpus, arguments->pack.given.count > 0, path, device->name, &result);
     if (status == RT_OK)
         status = rt_report_end_with(rt_pack_report(&surface.problem, &result, device->name,
                                                    arguments->predictor, arguments->pack.kind),
@@ -98,6 +106,10 @@ static int run(const struct rt_command_line *line)
     struct rt_predictor predictor;
     struct rt_device device;
     int status = rt_outputs_check(line);
+    if (arguments->pack.given.count > 0 && (arguments->gpus > 0 || !isnan(arguments->pack.step_percent)))
+        return rt_fail(RT_EUSAGE, "--shares are those of one GPU: leave out --gpus and --step");
+    if (isnan(arguments->pack.step_percent))
+        arguments->pack.step_percent = 5;
     if (status == RT_OK)
         status = rt_device_find(arguments->gpu, &device);
     arguments->pack.launchers = arguments->launchers > 0 ? arguments->launchers : INFINITY;

@@ -6,6 +6,7 @@
 #ifndef ROOFTILE_PREDICT_SEARCH_PACK_PACK_H
 #define ROOFTILE_PREDICT_SEARCH_PACK_PACK_H
 
+#include "base/ranges.h"
 #include "base/report.h"
 #include "datasets/share.h"
 #include "predict/step/forecast.h"
@@ -136,6 +137,10 @@ bool rt_pack_best_group(const struct rt_pack_problem *problem, uint32_t jobs, un
 bool rt_pack_best_plan(const struct rt_pack_problem *problem, size_t gpus, unsigned ways,
                        struct rt_pack_plan *out);
 
+/* All jobs side by side on one GPU, the n-th on the n-th share in its first batch: how far that serves them,
+ * whatever their targets. */
+void rt_pack_given_plan(const struct rt_pack_problem *problem, struct rt_pack_plan *out);
+
 /* --- from a list of jobs to a problem --- */
 
 /* Every job, in every batch, forecast on every share of the SMs at
@@ -143,6 +148,7 @@ bool rt_pack_best_plan(const struct rt_pack_problem *problem, size_t gpus, unsig
 struct rt_pack_options {
     enum rt_share_kind kind;
     double step_percent; /* of the SMs, between the shares that are tried */
+    struct rt_numbers given; /* percent of the SMs for each job; none: the best are searched */
     double launchers;    /* as struct rt_pack_problem has them */
     struct rt_forecast_options forecast;
 };
@@ -157,7 +163,8 @@ struct rt_pack_surface {
 
 /* `path`: of the list, for messages. RT_EFORMAT naming file and line where a job cannot be forecast on the
  * device, does not fit into its memory, or misses its rate or latency on all of it; RT_EUSAGE for more than
- * RT_PACK_JOBS. `jobs` must outlive the surface. Release with rt_pack_surface_release. */
+ * RT_PACK_JOBS, and for given shares that are not one for each job or more than the GPU. A GPU that has no
+ * shares (AMD's) has none in the problem. `jobs` must outlive the surface. Release with rt_pack_surface_release. */
 int rt_pack_surface(const char *path, const struct rt_gpu_jobs *jobs, const struct rt_predictor *predictor,
                     const struct rt_device *whole, const struct rt_pack_options *options,
                     struct rt_pack_surface *out);

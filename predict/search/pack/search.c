@@ -321,3 +321,18 @@ bool rt_pack_best_plan(const struct rt_pack_problem *problem, size_t gpus, unsig
     free(p.cell);
     return taken > 0;
 }
+
+void rt_pack_given_plan(const struct rt_pack_problem *problem, struct rt_pack_plan *out)
+{
+    struct search search = {.problem = problem};
+    struct rt_pack_group *group = &out->group[0];
+    *out = (struct rt_pack_plan){.gpus = 1, .exact = true};
+    begin(problem, (UINT32_C(1) << problem->jobs) - 1, &search);
+    *group = search.trial;
+    group->way = RT_PACK_SHARED;
+    for (size_t j = 0; j < problem->jobs; j++)
+        group->place[j].share = j;
+    rt_pack_side_by_side(problem, group);
+    judge(&search, group);
+    out->work = group->work;
+}

@@ -35,6 +35,30 @@ static int share_device(const struct rt_device *whole, double sms, enum rt_share
     return RT_OK;
 }
 
+/* A share for each job. */
+static int take_shares(struct builder *builder, size_t jobs)
+{
+    const struct rt_pack_options *options = builder->options;
+    struct rt_pack_problem *problem = &builder->surface->problem;
+    double sum = 0;
+    int status = RT_OK;
+    if (options->given.count != jobs)
+        return rt_fail(RT_EUSAGE, "{shares} has %zu shares for %zu jobs; name one for each",
+                       options->given.count, jobs);
+    builder->surface->share_sms = rt_malloc(jobs * sizeof(double));
+    problem->share_sms = builder->surface->share_sms;
+    for (size_t j = 0; status == RT_OK && j < jobs; j++) {
+        double *sms = &builder->surface->share_sms[problem->shares++];
+        status = rt_share_sms(rt_field_words("shares").text, builder->whole, options->kind,
+                              options->given.value[j], sms);
+        sum += status == RT_OK ? *sms : 0;
+    }
+    if (status == RT_OK && sum > builder->whole->sms)
+        return rt_fail(RT_EUSAGE, "{shares} are %g SMs in all, and %s has %g; give less to some", sum,
+                       builder->whole->name, builder->whole->sms);
+    return status;
+}
+
 /* Steps of the SMs, in granules, without the whole GPU: there are neighbours. */
 static void list_shares(struct builder *builder)
 {
@@ -42,6 +66,8 @@ static void list_shares(struct builder *builder)
     struct rt_share_granule granule = rt_share_granule_of(whole, builder->options->kind);
     struct rt_pack_problem *problem = &builder->surface->problem;
     double step = builder->options->step_percent / 100 * whole->sms;
+    if (!rt_share_possible(whole))
+        return;
     builder->surface->share_sms = rt_malloc((size_t)(whole->sms / step + 2) * sizeof(double));
     problem->share_sms = builder->surface->share_sms;
     for (double at = step; at < whole->sms * (1 - 1e-9); at += step) {
@@ -196,7 +222,7 @@ static int refuse_job(const struct builder *builder, const struct rt_gpu_job *jo
                    builder->whole->name, least->items, least->whole_us / 1e3);
 }
 
-static int make_job(const struct builder *builder, const struct rt_gpu_job *job, size_t number)
+static int make_job(struct builder *builder, const struct rt_gpu_job *job, size_t number)
 {
     struct rt_pack_job *row = &builder->surface->job[number];
     struct rt_pack_batch *batch = rt_calloc(job->batch_count, sizeof *batch);
@@ -207,6 +233,10 @@ static int make_job(const struct builder *builder, const struct rt_gpu_job *job,
                                 .batch = batch,
                                 .batches = job->batch_count};
     builder->surface->problem.jobs = number + 1;
+    builder->forecast.input = (enum rt_transfer)job->step.input;
+    if (builder->options->given.count > 0 && job->batch_count > 1)
+        return rt_fail(RT_EFORMAT, "%s:%zu: with {shares} a job has one batch; leave the others out",
+                       builder->path, job->line);
     for (size_t b = 0; status == RT_OK && b < job->batch_count; b++)
         status = make_batch(builder, job, job->batches[b], &batch[b]);
     if (status != RT_OK)
@@ -233,7 +263,10 @@ int rt_pack_surface(const char *path, const struct rt_gpu_jobs *jobs, const stru
                                             .job = out->job};
     builder.forecast.memo = rt_network_memo_new();
     builder.forecast.level = 0;
-    list_shares(&builder);
+    if (options->given.count > 0)
+        status = take_shares(&builder, jobs->count);
+    else
+        list_shares(&builder);
     for (size_t j = 0; status == RT_OK && j < jobs->count; j++)
         status = make_job(&builder, &jobs->job[j], j);
     rt_network_memo_free(builder.forecast.memo);
