@@ -95,7 +95,7 @@ static void weigh(struct problem *problem, double cell_power)
     for (size_t i = 0; i < problem->rows; i++)
         held[problem->row[i]->cell]++;
     for (size_t i = 0; i < problem->rows; i++)
-        problem->weight[i] = pow(held[problem->row[i]->cell], -cell_power);
+        problem->weight[i] = pow(held[problem->row[i]->cell], problem->row[i]->limited ? -1 : -cell_power);
     free(held);
 }
 

@@ -32,6 +32,7 @@ struct rt_energy_observation {
     int32_t device; /* index of the caller's devices */
     int32_t cell;   /* >= 0: observations that share a weight */
     bool kernel;    /* of a kernel, else of a run */
+    bool limited;   /* at a clock that a power limit left: fitted to, its cell as one, and not judged */
     struct rt_energy_step step[RT_ENERGY_STEPS];
     size_t steps;
     double limit_w; /* of the board; NaN: none */

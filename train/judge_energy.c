@@ -19,6 +19,11 @@ static bool is_of(const struct rt_energy_folds *folds, size_t observation, size_
     return rt_chip_same(&folds->devices[folds->observations[observation].device], &folds->devices[chip]);
 }
 
+static bool is_judged(const struct rt_energy_folds *folds, size_t observation)
+{
+    return !folds->observations[observation].limited;
+}
+
 /* The population without a chip. */
 static int fit_without(const struct rt_energy_folds *folds, size_t chip, struct rt_energy_model *model)
 {
@@ -42,7 +47,8 @@ static int judge_one_run(const struct judging *judging, size_t run, const struct
     int status = rt_energy_fit(&folds->observations[run], 1, folds->names, folds->device_count,
                                &rt_energy_fit_effects, &model);
     for (size_t i = 0; status == RT_OK && i < folds->count; i++)
-        if (i != run && folds->observations[i].device == folds->observations[run].device)
+        if (i != run && is_judged(folds, i) &&
+            folds->observations[i].device == folds->observations[run].device)
             judging->visit(judging->context, i, &model, true);
     rt_energy_model_release(&model);
     return status;
@@ -57,7 +63,7 @@ static int judge_device(const struct judging *judging, size_t device, const stru
     struct rt_random random;
     int status = RT_OK;
     for (size_t i = 0; i < folds->count; i++)
-        if (folds->observations[i].device == (int32_t)device)
+        if (folds->observations[i].device == (int32_t)device && is_judged(folds, i))
             order[count++] = (uint32_t)i;
     rt_random_seed(&random, folds->seed, device);
     rt_random_shuffle(&random, order, count);
@@ -73,7 +79,7 @@ static int judge_chip(const struct judging *judging, size_t chip)
     struct rt_energy_model model;
     int status = fit_without(folds, chip, &model);
     for (size_t i = 0; status == RT_OK && i < folds->count; i++)
-        if (is_of(folds, i, chip))
+        if (is_of(folds, i, chip) && is_judged(folds, i))
             judging->visit(judging->context, i, &model, false);
     for (size_t d = 0; status == RT_OK && d < folds->device_count; d++)
         if (rt_chip_same(&folds->devices[d], &folds->devices[chip]))

@@ -194,23 +194,6 @@ struct limited {
     bool taken; /* by a curve */
 };
 
-/* Do two runs differ in their limit alone? Copies of a run ("run") are others. */
-static bool is_same_but_limit(const struct rt_dataset *dataset, const struct rt_workload *a,
-                              const struct rt_workload *b)
-{
-    if (a->device != b->device || a->sequence != b->sequence || !rt_workload_is_same(dataset, a, b))
-        return false;
-    for (size_t i = 0; i <= rt_run_attribute_count; i++) {
-        const char *name = i < rt_run_attribute_count ? rt_run_attribute_names[i] : "run";
-        const char *of_a = rt_dataset_attribute(dataset, a->group, name);
-        const char *of_b = rt_dataset_attribute(dataset, b->group, name);
-        if (strcmp(name, "power_limit_w") != 0 &&
-            strcmp(of_a != NULL ? of_a : "", of_b != NULL ? of_b : "") != 0)
-            return false;
-    }
-    return true;
-}
-
 static int read_limited(const struct rt_dataset *dataset, const struct rt_workload *workload,
                         struct limited *out)
 {
@@ -239,7 +222,7 @@ static size_t take_curve(const struct rt_dataset *dataset, struct limited *runs,
     size_t points = 0;
     const struct rt_workload *first = NULL;
     for (size_t i = 0; i < count; i++) {
-        if (runs[i].taken || (first != NULL && !is_same_but_limit(dataset, first, runs[i].workload)))
+        if (runs[i].taken || (first != NULL && !rt_workload_same_but_limit(dataset, first, runs[i].workload)))
             continue;
         runs[i].taken = true;
         first = first != NULL ? first : runs[i].workload;

@@ -205,3 +205,19 @@ bool rt_workload_is_same(const struct rt_dataset *dataset, const struct rt_workl
     free(titles[1]);
     return same;
 }
+
+bool rt_workload_same_but_limit(const struct rt_dataset *dataset, const struct rt_workload *a,
+                                const struct rt_workload *b)
+{
+    if (a->device != b->device || a->sequence != b->sequence || !rt_workload_is_same(dataset, a, b))
+        return false;
+    for (size_t i = 0; i <= rt_run_attribute_count; i++) {
+        const char *name = i < rt_run_attribute_count ? rt_run_attribute_names[i] : "run";
+        const char *of_a = rt_dataset_attribute(dataset, a->group, name);
+        const char *of_b = rt_dataset_attribute(dataset, b->group, name);
+        if (strcmp(name, "power_limit_w") != 0 &&
+            strcmp(of_a != NULL ? of_a : "", of_b != NULL ? of_b : "") != 0)
+            return false;
+    }
+    return true;
+}

@@ -59,4 +59,8 @@ char *rt_workload_title(const struct rt_workload *workload, const struct rt_work
 bool rt_workload_is_same(const struct rt_dataset *dataset, const struct rt_workload *a,
                          const struct rt_workload *b);
 
+/* Do two runs differ in their power limit alone? Copies of a run (attribute run) are others. */
+bool rt_workload_same_but_limit(const struct rt_dataset *dataset, const struct rt_workload *a,
+                                const struct rt_workload *b);
+
 #endif

@@ -68,12 +68,22 @@ static struct place lower_of(struct place a, struct place b)
     return a.at > b.at || (a.at == b.at && a.stretch > b.stretch) ? a : b;
 }
 
+/* Where it runs under a limit: at the least clock it draws more. What lower clocks do is not known of a profile of
+ * one point, which takes longer instead. */
+static struct place place_under(const struct solver *solver, double gain, double limit_w)
+{
+    struct place place = place_of_watts(solver, gain, rt_power_kept(limit_w));
+    if (solver->profile->points > 1)
+        place.stretch = 1;
+    return place;
+}
+
 /* Where the phase runs at the board's limit; at full clock where there is none. */
 static struct place place_on_board(const struct solver *solver, double gain)
 {
     if (isnan(solver->profile->board_w))
         return (struct place){0, 1};
-    return place_of_watts(solver, gain, rt_power_kept(solver->profile->board_w));
+    return place_under(solver, gain, solver->profile->board_w);
 }
 
 static double busy_at(const struct solver *solver, struct place place)
@@ -108,7 +118,7 @@ static void add_phase(const struct solver *solver, double gain, struct place own
     state->step_us += step_us / phases;
     state->clock += between(profile->clock, place.at) * step_us / phases; /* a mean once it is divided */
     state->limited |= place.at > 0 || place.stretch > 1;
-    state->gated |= place.stretch > 1;
+    state->exceeds |= profile->points > 1 && next == point;
 }
 
 static void end(struct rt_power_state *state)
@@ -127,7 +137,7 @@ static struct rt_power_state state_at(const struct solver *solver, double limit_
         double gain = rt_power_phase_gain(phase);
         struct place own = place_on_board(solver, gain), place = own;
         if (!isnan(limit_w))
-            place = lower_of(place, place_of_watts(solver, gain, rt_power_kept(limit_w)));
+            place = lower_of(place, place_under(solver, gain, limit_w));
         add_phase(solver, gain, own, place, &state);
     }
     end(&state);

@@ -62,8 +62,8 @@ static void add_point(const struct draw *draw, double clock, double step_us, str
 int rt_power_profile_of_point(const struct rt_device *device, double step_us, double watts, double limit_w,
                               struct rt_power_profile *out)
 {
-    static const double clock[] = {1,   0.95, 0.9,  0.85, 0.8,  0.75, 0.7,  0.6,
-                                   0.5, 0.42, 0.35, 0.28, 0.22, 0.17, 0.13, 0.1};
+    static const double clock[] = {1,   0.95, 0.9,  0.85, 0.8,  0.75, 0.7,
+                                   0.6, 0.5,  0.42, 0.35, 0.28, 0.22, RT_POWER_LEAST_CLOCK};
     if (!(step_us > 0 && watts > 0 && limit_w >= watts))
         return rt_fail(RT_EUSAGE,
                        "%g us at %g W under a limit of %g W is no measured step: give a time above 0 and "
@@ -90,7 +90,9 @@ int rt_power_curve_from_point(const struct rt_device *device, double step_us, do
     for (size_t i = 0; status == RT_OK && i < count; i++) {
         if ((status = rt_power_at(&profile, scales, limit[i], &out[i])) != RT_OK)
             return status;
-        out[i].watts = fmin(out[i].watts * watts / full.watts, limit[i]);
+        out[i].watts *= watts / full.watts;
+        if (!out[i].exceeds)
+            out[i].watts = fmin(out[i].watts, limit[i]);
         out[i].joules = out[i].watts * 1e-6 * out[i].step_us;
     }
     return status;

@@ -11,7 +11,7 @@
 /* RT_EUSAGE where a limit is above the board's power, RT_EFORMAT where that is not known. */
 int rt_power_limit_check(const struct rt_device *device, double limit_w);
 
-/* The profile of a forecast from full clock down to 0.16 of it, and the predictor's scales. Errors are those
+/* The profile of a forecast from full clock down to the least, and the predictor's scales. Errors are those
  * of rt_forecast_graph. */
 int rt_power_profile_clocks(const struct rt_forecast *forecast, const struct rt_predictor *predictor,
                             struct rt_power_profile *profile, double scale[RT_ENERGY_PARTS]);

@@ -14,7 +14,7 @@
 const struct rt_unobserved_row rt_unobserved[RT_UNOBSERVED_COUNT] = {
     [RT_UNOBSERVED_NO_POWER] = {"no_power", "without a measured power or energy"},
     [RT_UNOBSERVED_FLAGGED] = {"flagged", "marked as failed, throttled or unstable"},
-    [RT_UNOBSERVED_LIMITED] = {"limited", "under a power limit below the board's"},
+    [RT_UNOBSERVED_LIMITED] = {"limited", "that a power limit slowed by less than a tenth, or without a run at the board's"},
     [RT_UNOBSERVED_NO_FORECAST] = {"no_forecast", "that cannot be forecast: unknown model, network or power "
                                                   "of the board"},
 };
@@ -68,7 +68,71 @@ static void set_observations(const struct rt_run_steps *steps, struct rt_power_p
     measured->gpus = profile[0].gpus;
 }
 
-static int observe_steps(const struct builder *builder, const struct rt_workload *workload,
+/* ---- under a power limit ---- */
+
+/* Times that at the board's limit; what is slowed less says little of its clock. */
+static const double least_slower = 1.1;
+
+/* The time of the same run at its board's own limit; NaN: there is none. */
+static double full_us(const struct rt_dataset *dataset, const struct rt_workload *workload)
+{
+    double board_w = dataset->devices[workload->device].power_w;
+    for (size_t w = 0; w < dataset->workload_count; w++) {
+        const struct rt_workload *other = &dataset->workloads[w];
+        struct rt_run_attributes attributes;
+        if (other == workload || !rt_workload_same_but_limit(dataset, workload, other) ||
+            rt_run_attributes_read(dataset, other, &attributes) != RT_OK)
+            continue;
+        bool full = !(attributes.power_limit_w < full_limit * board_w);
+        rt_run_attributes_release(&attributes);
+        if (full)
+            return other->end_to_end_us;
+    }
+    return NAN;
+}
+
+static double total_us(const struct rt_run_steps *steps, const struct rt_power_profile *profile, size_t point)
+{
+    double sum = 0;
+    for (size_t s = 0; s < steps->count; s++)
+        sum += steps->times[s] * profile[s].step_us[point];
+    return sum;
+}
+
+static double between(double from, double to, double share)
+{
+    return from + share * (to - from);
+}
+
+/* The first point becomes one between the point before `p` and p. */
+static void set_between(struct rt_power_profile *profile, size_t p, double share)
+{
+    profile->step_us[0] = between(profile->step_us[p - 1], profile->step_us[p], share);
+    profile->busy_us[0] = between(profile->busy_us[p - 1], profile->busy_us[p], share);
+    for (int part = 0; part < RT_ENERGY_PARTS; part++)
+        profile->joules[0][part] =
+            between(profile->joules[p - 1][part], profile->joules[p][part], share);
+}
+
+/* Makes the clock at which the run takes `ratio` times as long as at the full one the first point of the profiles. False
+ * where none does. */
+static bool take_clock(const struct rt_run_steps *steps, struct rt_power_profile *profile, double ratio)
+{
+    double full = total_us(steps, profile, 0), before = full;
+    for (size_t p = 1; p < profile[0].points; p++) {
+        double here = total_us(steps, profile, p), share = (ratio * full - before) / (here - before);
+        before = here;
+        if (here < ratio * full)
+            continue;
+        for (size_t s = 0; s < steps->count; s++)
+            set_between(&profile[s], p, share);
+        return true;
+    }
+    return false;
+}
+
+/* `slower`: its time over that at the board's limit; 1: it is under that. */
+static int observe_steps(const struct builder *builder, const struct rt_workload *workload, double slower,
                          struct rt_energy_measured *measured)
 {
     const struct rt_device *device = &builder->dataset->devices[workload->device];
@@ -78,6 +142,8 @@ static int observe_steps(const struct builder *builder, const struct rt_workload
     if (status != RT_OK)
         return status;
     status = rt_run_profiles(&steps, builder->predictor, device, true, NAN, profile);
+    if (status == RT_OK && slower > 1 && !take_clock(&steps, profile, slower))
+        status = RT_ENOTFOUND;
     if (status == RT_OK)
         set_observations(&steps, profile, measured);
     rt_run_steps_release(&steps);
@@ -103,14 +169,18 @@ static enum rt_unobserved observe_run(struct builder *builder, const struct rt_w
     if (workload->flags & (RT_FLAG_FAILED | RT_FLAG_THROTTLED | RT_FLAG_UNSTABLE | RT_FLAG_PARTIAL) ||
         !rt_time_is_possible(workload->end_to_end_us))
         return RT_UNOBSERVED_FLAGGED;
-    if (attributes->power_limit_w < full_limit * device->power_w)
+    bool limited = attributes->power_limit_w < full_limit * device->power_w;
+    double slower = limited ? workload->end_to_end_us / full_us(builder->dataset, workload) : 1;
+    if (limited && !(slower >= least_slower))
         return RT_UNOBSERVED_LIMITED;
-    if (!(device->power_w > 0) || observe_steps(builder, workload, &measured) != RT_OK)
+    if (!(device->power_w > 0) || observe_steps(builder, workload, slower, &measured) != RT_OK)
         return RT_UNOBSERVED_NO_FORECAST;
+    measured.observation.limited = limited;
     double watts = rt_run_watts(workload, attributes, measured.gpus);
-    set_measured(workload->device, watts, device->power_w, &measured.observation);
-    set_measured(workload->device, watts, device->power_w, &measured.as_forecast);
-    char *cell = rt_format("%d run %d", (int)workload->device, (int)workload->model);
+    double limit_w = limited ? NAN : device->power_w; /* its clock says what the limit does */
+    set_measured(workload->device, watts, limit_w, &measured.observation);
+    set_measured(workload->device, watts, limit_w, &measured.as_forecast);
+    char *cell = rt_format("%d run %d%s", (int)workload->device, (int)workload->model, limited ? " limited" : "");
     enum rt_unobserved reason = add(builder, &measured, cell);
     free(cell);
     return reason;

@@ -35,7 +35,7 @@ static struct rt_metrics errors_of(const struct rt_energy_calibration *calibrati
     rt_energy_scales(model, device, scale);
     for (size_t i = 0; i < measurements->count; i++) {
         const struct rt_energy_observation *observation = &measurements->list[i].observation;
-        if (observation->device != index || calibration->used[i] != used)
+        if (observation->device != index || observation->limited || calibration->used[i] != used)
             continue;
         struct rt_scored_item *item = rt_scored_items_add(&items);
         item->measured[RT_QUANTITY_TIMED_POWER] = observation->watts;

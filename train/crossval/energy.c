@@ -157,6 +157,8 @@ static void add_baselines(struct crossval *crossval)
         scale[p] = 1;
     for (size_t i = 0; i < crossval->count; i++) {
         double board = crossval->list[i].observation.limit_w;
+        if (crossval->list[i].observation.limited)
+            continue;
         add_scaled(crossval, i, PRIORS, scale);
         add_forecast(crossval, i, BOARD, board, board);
     }
