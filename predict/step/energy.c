@@ -53,6 +53,18 @@ static double gpus_of(const struct rt_forecast *forecast)
                     rt_parallelism_sequence(parallel));
 }
 
+/* What a server's sampler moves of one GPU's memory in its time. */
+static void add_sampler(const struct rt_energy_rates *rates, const struct rt_forecast *forecast,
+                        double joules[RT_ENERGY_PARTS])
+{
+    double bytes = 1e3 * forecast->device->bandwidth_gbs * rt_step_sampler_us(forecast) /
+                   (double)forecast->options.parallel.pipeline;
+    if (!(bytes > 0))
+        return;
+    joules[RT_ENERGY_DRAM] += bytes * rates->dram;
+    joules[RT_ENERGY_CACHE] += bytes * rates->cache;
+}
+
 void rt_power_profile_add(const struct rt_forecast *forecast, struct rt_power_profile *profile)
 {
     size_t point = profile->points++;
@@ -67,6 +79,7 @@ void rt_power_profile_add(const struct rt_forecast *forecast, struct rt_power_pr
         rt_energy_add_work(&rates, forecast->device, &work, runs, joules);
         kernels_us += runs * launch->time_us;
     }
+    add_sampler(&rates, forecast, joules);
     profile->clock[point] = rt_energy_clock(forecast->device);
     profile->step_us[point] = forecast->total_us;
     profile->busy_us[point] = busy_us(forecast, kernels_us);

@@ -13,7 +13,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum column { NAME, MODEL, BATCH, SEQ, IMAGE, MODE, OPTIMIZER, DTYPE, RUNTIME, INPUT, LATENCY_MS, RATE, COLUMNS };
+enum column {
+    NAME,
+    MODEL,
+    BATCH,
+    SEQ,
+    IMAGE,
+    MODE,
+    OPTIMIZER,
+    DTYPE,
+    RUNTIME,
+    INPUT,
+    LATENCY_MS,
+    RATE,
+    COLUMNS
+};
 static const char *const columns[COLUMNS] = {"name",      "model", "batch",   "seq",   "image",      "mode",
                                              "optimizer", "dtype", "runtime", "input", "latency_ms", "rate"};
 

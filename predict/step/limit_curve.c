@@ -179,8 +179,9 @@ static void add_curve(struct rt_report *report, const struct rt_prediction *p,
         if (curve->states[i].watts > curve->limits.value[i])
             most = fmax(most, curve->limits.value[i]);
     if (most > 0)
-        rt_report_add_note(report, NULL, "Under %g W the GPU draws more than its limit at its least clock, %.0f MHz",
-                           most, RT_POWER_LEAST_CLOCK * curve->boost_mhz);
+        rt_report_add_note(report, NULL,
+                           "Under %g W the GPU draws more than its limit at its least clock, %.0f MHz", most,
+                           RT_POWER_LEAST_CLOCK * curve->boost_mhz);
 }
 
 /* Time or joules of each curve. */

@@ -68,8 +68,8 @@ static struct place lower_of(struct place a, struct place b)
     return a.at > b.at || (a.at == b.at && a.stretch > b.stretch) ? a : b;
 }
 
-/* Where it runs under a limit: at the least clock it draws more. What lower clocks do is not known of a profile of
- * one point, which takes longer instead. */
+/* Where it runs under a limit: at the least clock it draws more. What lower clocks do is not known of a
+ * profile of one point, which takes longer instead. */
 static struct place place_under(const struct solver *solver, double gain, double limit_w)
 {
     struct place place = place_of_watts(solver, gain, rt_power_kept(limit_w));

@@ -2,13 +2,13 @@
  * What a power limit or a lower clock makes of a step: its time and its energy together.
  *
  * A profile is a step at several clocks. A limit takes the highest clock at which each phase of the step
- * keeps to it (models/predictors/roofline/energy.h): the clock falls, the voltage with it, the time grows by what of
- * the step follows the clock. At the lowest clock of the profile, the least that GPUs have, they draw more than
- * the limit.
+ * keeps to it (models/predictors/roofline/energy.h): the clock falls, the voltage with it, the time grows by
+ * what of the step follows the clock. At the lowest clock of the profile, the least that GPUs have, they draw
+ * more than the limit.
  *
  * The step runs at the board's own limit as it was forecast or measured, so that limit changes nothing of its
- * time; lower ones are relative to it. By construction no power is above the limit, but at the least clock, or
- * below that at rest, and a lower limit never makes a step faster.
+ * time; lower ones are relative to it. By construction no power is above the limit, but at the least clock,
+ * or below that at rest, and a lower limit never makes a step faster.
  */
 #ifndef ROOFTILE_PREDICT_STEP_POWER_H
 #define ROOFTILE_PREDICT_STEP_POWER_H
@@ -37,7 +37,7 @@ struct rt_power_state {
     double step_us, watts, joules; /* watts: average over the step */
     double parts[RT_ENERGY_PARTS]; /* of the joules */
     bool limited;                  /* a limit holds a part of the step down */
-    bool exceeds;                  /* a part of it runs at the least clock, and may draw more than the limit */
+    bool exceeds; /* a part of it runs at the least clock, and may draw more than the limit */
 };
 
 /* Watts of a profile at rest, at one of its clocks. */

@@ -64,7 +64,8 @@ int rt_power_limit_check(const struct rt_device *device, double limit_w)
 int rt_power_profile_clocks(const struct rt_forecast *forecast, const struct rt_predictor *predictor,
                             struct rt_power_profile *profile, double scale[RT_ENERGY_PARTS])
 {
-    static const double lower[] = {0.93, 0.86, 0.79, 0.72, 0.65, 0.58, 0.5, 0.42, 0.34, 0.27, 0.21, RT_POWER_LEAST_CLOCK};
+    static const double lower[] = {0.93, 0.86, 0.79, 0.72, 0.65, 0.58,
+                                   0.5,  0.42, 0.34, 0.27, 0.21, RT_POWER_LEAST_CLOCK};
     rt_power_profile_full(forecast, profile);
     rt_energy_scales(&predictor->energy, forecast->device, scale);
     return add_lowers(forecast, predictor, lower, RT_COUNT(lower), profile);

@@ -81,7 +81,8 @@ void rt_prediction_add_energy(struct rt_report *report, const struct rt_predicti
     range = interval_words(energy->low_watts, energy->high_watts, f->interval_level);
     rt_report_add_fact(report, "energy.watts", rt_json_number(energy->watts), known ? "power" : NULL,
                        "%.0f W on average%s%s, of %.0f%s", energy->watts, energy->gpus > 1 ? " a GPU" : "",
-                       range, energy->limit_w, energy->watts > energy->limit_w ? ", which its least clock exceeds"
+                       range, energy->limit_w,
+                       energy->watts > energy->limit_w ? ", which its least clock exceeds"
                        : energy->limited               ? ", which limits it"
                                                        : "");
     free(range);

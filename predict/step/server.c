@@ -67,6 +67,14 @@ static const struct rt_server servers[] = {
      * operators by H100 and H200, judged on the B200, where TensorRT-LLM's did not hold
      * (docs/log/serving.md): */
     {.name = "vllm-2025", .step_us = 300, .eager_us = 60, .request_us = 20000},
+    /* ML.ENERGY's vLLM of version 3 behind its web server, by its answers to GPQA on H100, judged on its chat
+     * (docs/log/energy.md): */
+    {.name = "vllm-2025-web",
+     .step_us = 600,
+     .sequence_us = 38,
+     .sampler_us = 38,
+     .eager_us = 60,
+     .request_us = 20000},
     {.name = "sglang-2025", .project = RT_SERVER_SGLANG, .eager_us = 200, .request_us = 20000},
     {.name = "tensorrt-llm-2025", .project = RT_SERVER_TENSORRT, .request_us = 20000},
     /* LLM-Inference-Bench (Argonne), generations that fit into the memory: */
@@ -210,7 +218,8 @@ double rt_server_step_us(const struct rt_server *server, int64_t sequences, int6
 
 double rt_server_busy_us(const struct rt_server *server, int64_t sequences)
 {
-    return 0.4 * (server->step_us + server->sequence_us * (double)sequences);
+    double host_us = server->sequence_us - server->sampler_us;
+    return 0.4 * (server->step_us + host_us * (double)sequences) + server->sampler_us * (double)sequences;
 }
 
 /* ---- memory ---- */

@@ -43,6 +43,7 @@ struct rt_server {
     enum rt_server_project project; /* whose scheduler it has: rt_server_scheduler */
     double step_us;                 /* of the host in every step, not hidden behind the GPU */
     double sequence_us;             /* for each sequence of it */
+    double sampler_us;              /* of that, in which GPUs sort logits, at the bandwidth of their memory */
     double parallel_us;             /* more where several GPUs share a model */
     double gpu_us;                  /* more for each GPU beside the first of a stage */
     double launch_us; /* of a kernel, one by one: rt_forecast_options.host_us; 0: as CUDA graphs */
@@ -71,8 +72,9 @@ const struct rt_server *rt_server_of_run(const char *backend);
 
 /* All names, for help and for sentences. */
 #define RT_SERVER_NAMES                                                                                      \
-    "vllm-2025, vllm-2024, vllm-0.5, vllm-2023, sglang-2025, tensorrt-llm-2025, tensorrt-llm-2024, hidden "  \
-    "(vLLM without a host); vllm, sglang and tensorrt-llm (or trtllm) are the newest"
+    "vllm-2025, vllm-2025-web, vllm-2024, vllm-0.5, vllm-2023, sglang-2025, tensorrt-llm-2025, "             \
+    "tensorrt-llm-2024, hidden (vLLM without a host); vllm, sglang and tensorrt-llm (or trtllm) are the "    \
+    "newest"
 
 /* What the server chooses by the GPU's memory and the number of GPUs that share a model (server.c has the
  * sources); NULL device: of 80 GiB. */
@@ -89,7 +91,7 @@ double rt_server_step_us(const struct rt_server *server, int64_t sequences, int6
 /* Of it, the time in which a GPU is busy all the same, with what graphs do not have (sampling, copies,
  * launches one by one): 0.4 of all but what further GPUs add. ML.ENERGY's servers draw 200 to 300 W on an
  * H100 whose kernels fill a tenth of the time; 0.3, 0.4 and 0.5 were judged with each GPU left out
- * (docs/log/energy.md). */
+ * (docs/log/energy.md). All of the sampler's. */
 double rt_server_busy_us(const struct rt_server *server, int64_t sequences);
 
 /* Bytes of a GPU's memory that are left for the cache of keys and values: of the scheduler's share what

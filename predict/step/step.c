@@ -355,6 +355,12 @@ static double server_us(const struct rt_forecast *forecast)
     return server != NULL ? rt_server_step_us(server, sequences_of(options), gpus, parallel->pipeline) : 0;
 }
 
+double rt_step_sampler_us(const struct rt_forecast *forecast)
+{
+    const struct rt_server *server = forecast->options.server;
+    return server != NULL ? server->sampler_us * (double)sequences_of(&forecast->graph->options) : 0;
+}
+
 double rt_step_server_busy_us(const struct rt_forecast *forecast)
 {
     const struct rt_server *server = forecast->options.server;

@@ -23,5 +23,7 @@ void rt_step_watch_passes(const struct rt_forecast *forecast, const struct rt_pi
 
 /* Time of a step in which a server's host keeps the GPU busy beside its kernels: server.h. */
 double rt_step_server_busy_us(const struct rt_forecast *forecast);
+/* Of it, what a server's sampler takes. */
+double rt_step_sampler_us(const struct rt_forecast *forecast);
 
 #endif

@@ -126,7 +126,7 @@ def add_llm(runs, run, task, prompt):
     degrees = [f"tp{gpus}"] * (gpus > 1) + [f"ep{run['expert_parallel']}"] * (run["expert_parallel"] > 1)
     runs.add(1e6 * seconds, measured={"energy_mj": 1e3 * watts * seconds, "power_w": watts / gpus}, device=run["gpu_model"], model=MODELS_V3.get(run["model_id"], run["model_id"]), quant=quant_of(run),
              batch=max(1, round(batch)), sequence=round(prompt + output / 2), prompt=prompt, output=round(output), mode="decode",
-             option="-".join(degrees), backend="vllm-2025", software="vllm of 2025", run=task)
+             option="-".join(degrees), backend="vllm-2025-web", software="vllm of 2025", run=task)
 
 
 def convert_tasks(tasks, prompts):

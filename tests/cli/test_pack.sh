@@ -72,6 +72,30 @@ refuses "no list" 2 "a list of jobs, JOBS.csv" pack --gpu T4
 refuses "no GPU" 2 "say on which GPU" pack jobs.csv
 refuses "steps of nothing" 2 "--step 0:" pack --gpu T4 --step 0 jobs.csv
 
+# Shares that were named, the others' traffic and watts among what they cost; AMD's GPUs have none.
+list model,batch,dtype,runtime,input alexnet,8,fp32,graph,pinned vgg19,4,fp32,graph,pinned
+succeeds "named shares" pack --gpu V100-SXM2-32GB --shares 40,60 jobs.csv --json
+cp stdout named.json
+succeeds "the other way" pack --gpu V100-SXM2-32GB --shares 60,40 jobs.csv --json
+cp stdout other.json
+"$ROOFTILE" predict --gpu "Tesla V100-SXM2-32GB (32 of 80 SMs)" -m alexnet --batch 8 --dtype fp32 --runtime graph --input pinned --json >alone.json
+cat >named.py <<'END'
+import json
+a, b = (json.load(open(n + ".json"))["groups"][0]["jobs"] for n in ("named", "other"))
+assert [j["sms"] for j in a] == [32, 48] and [j["sms"] for j in b] == [48, 32]
+assert a[0]["step_ms"] > b[0]["step_ms"] and a[1]["step_ms"] < b[1]["step_ms"]
+assert 1.02 < a[0]["step_ms"] / json.load(open("alone.json"))["total_ms"] < 1.5
+END
+succeeds "are as they were named" python3 named.py
+refuses "too many SMs" 2 "--shares are 88 SMs in all, and Tesla V100-SXM2-32GB has 80" pack --gpu V100-SXM2-32GB --shares 50,60 jobs.csv
+refuses "a share too few" 2 "--shares has 1 shares for 2 jobs" pack --gpu V100-SXM2-32GB --shares 50 jobs.csv
+refuses "shares and steps" 2 "leave out --gpus and --step" pack --gpu V100-SXM2-32GB --shares 50,50 --step 10 jobs.csv
+refuses "shares of AMD's" 2 "MPS and green contexts are NVIDIA's, and AMD Instinct MI300X has neither" pack --gpu MI300X --shares 50,50 jobs.csv
+succeeds "AMD's take turns" pack --gpu MI300X jobs.csv --fallback
+holds "and nothing else" "GPU 1: time slices" stdout
+list model,batch "resnet50,1 2" resnet18,1
+refuses "a batch to choose" 1 "jobs.csv:2: with --shares a job has one batch" pack --gpu T4 --shares 50,50 jobs.csv
+
 succeeds "the help" pack --help
 holds "says what a list holds" "JOBS.csv has a job a row" stdout
 finish

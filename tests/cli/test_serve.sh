@@ -26,7 +26,7 @@ for server in vllm sglang tensorrt-llm; do
   succeeds "the scheduler of $server" serve --isl 512 --osl 64 --rate 20 --requests 200 --server $server --json
   cp stdout $server.json
 done
-for server in vllm-2025 vllm-2024 vllm-0.5 vllm-2023 sglang-2025 tensorrt-llm-2025 tensorrt-llm-2024 trtllm hidden; do
+for server in vllm-2025 vllm-2025-web vllm-2024 vllm-0.5 vllm-2023 sglang-2025 tensorrt-llm-2025 tensorrt-llm-2024 trtllm hidden; do
   succeeds "the server $server" serve --isl 512 --osl 64 -c 4 --server $server --interval 0
   succeeds "the same of a step" "$ROOFTILE" predict --gpu H100 -m llama-3-8b --mode decode --server $server
 done

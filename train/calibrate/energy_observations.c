@@ -14,7 +14,8 @@
 const struct rt_unobserved_row rt_unobserved[RT_UNOBSERVED_COUNT] = {
     [RT_UNOBSERVED_NO_POWER] = {"no_power", "without a measured power or energy"},
     [RT_UNOBSERVED_FLAGGED] = {"flagged", "marked as failed, throttled or unstable"},
-    [RT_UNOBSERVED_LIMITED] = {"limited", "that a power limit slowed by less than a tenth, or without a run at the board's"},
+    [RT_UNOBSERVED_LIMITED] =
+        {"limited", "that a power limit slowed by less than a tenth, or without a run at the board's"},
     [RT_UNOBSERVED_NO_FORECAST] = {"no_forecast", "that cannot be forecast: unknown model, network or power "
                                                   "of the board"},
 };
@@ -110,12 +111,11 @@ static void set_between(struct rt_power_profile *profile, size_t p, double share
     profile->step_us[0] = between(profile->step_us[p - 1], profile->step_us[p], share);
     profile->busy_us[0] = between(profile->busy_us[p - 1], profile->busy_us[p], share);
     for (int part = 0; part < RT_ENERGY_PARTS; part++)
-        profile->joules[0][part] =
-            between(profile->joules[p - 1][part], profile->joules[p][part], share);
+        profile->joules[0][part] = between(profile->joules[p - 1][part], profile->joules[p][part], share);
 }
 
-/* Makes the clock at which the run takes `ratio` times as long as at the full one the first point of the profiles. False
- * where none does. */
+/* Makes the clock at which the run takes `ratio` times as long as at the full one the first point of the
+ * profiles. False where none does. */
 static bool take_clock(const struct rt_run_steps *steps, struct rt_power_profile *profile, double ratio)
 {
     double full = total_us(steps, profile, 0), before = full;
@@ -180,7 +180,8 @@ static enum rt_unobserved observe_run(struct builder *builder, const struct rt_w
     double limit_w = limited ? NAN : device->power_w; /* its clock says what the limit does */
     set_measured(workload->device, watts, limit_w, &measured.observation);
     set_measured(workload->device, watts, limit_w, &measured.as_forecast);
-    char *cell = rt_format("%d run %d%s", (int)workload->device, (int)workload->model, limited ? " limited" : "");
+    char *cell =
+        rt_format("%d run %d%s", (int)workload->device, (int)workload->model, limited ? " limited" : "");
     enum rt_unobserved reason = add(builder, &measured, cell);
     free(cell);
     return reason;

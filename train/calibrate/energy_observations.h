@@ -1,8 +1,9 @@
 /*
  * Measured power as observations that the energy model is fitted to and judged by (train/fit_energy.h): runs
  * of whole models, by the power profiles of their steps at the measured time, and kernels. A run
- * under a limit below the board's that the same run was measured without is one at the clock at which its steps are
- * forecast to be slower by as much: what it draws there says what is drawn whatever runs. It is fitted to, not judged.
+ * under a limit below the board's that the same run was measured without is one at the clock at which its
+ * steps are forecast to be slower by as much: what it draws there says what is drawn whatever runs. It is
+ * fitted to, not judged.
  */
 #ifndef ROOFTILE_TRAIN_CALIBRATE_ENERGY_OBSERVATIONS_H
 #define ROOFTILE_TRAIN_CALIBRATE_ENERGY_OBSERVATIONS_H

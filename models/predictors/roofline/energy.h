@@ -75,9 +75,10 @@ double rt_energy_idle_w(const struct rt_device *device, double voltage);
  * 6000, each GPU by the other two (docs/log/energy.md). */
 double rt_power_voltage(double clock_share);
 
-/* The least clock of a GPU, over its boost clock: no limit makes it slower. Drivers list 210 of 1740 MHz (A40), 210 of
- * 1410 (A100), 300 of 1770 (Quadro RTX 6000), 345 of 1980 (H100; `nvidia-smi -q -d SUPPORTED_CLOCKS`, from memory).
- * Under 100 W an A40 takes 2.9 to 4.4 times as long, what 0.13 to 0.15 does, and draws up to 121 W. */
+/* The least clock of a GPU, over its boost clock: no limit makes it slower. Drivers list 210 of 1740 MHz
+ * (A40), 210 of 1410 (A100), 300 of 1770 (Quadro RTX 6000), 345 of 1980 (H100; `nvidia-smi -q -d
+ * SUPPORTED_CLOCKS`, from memory). Under 100 W an A40 takes 2.9 to 4.4 times as long, what 0.13 to 0.15 does,
+ * and draws up to 121 W. */
 #define RT_POWER_LEAST_CLOCK 0.16
 
 /* A step is RT_POWER_PHASES phases of equal time, as it runs at the board's limit. While kernels run, a phase

@@ -164,7 +164,8 @@ struct rt_pack_surface {
 /* `path`: of the list, for messages. RT_EFORMAT naming file and line where a job cannot be forecast on the
  * device, does not fit into its memory, or misses its rate or latency on all of it; RT_EUSAGE for more than
  * RT_PACK_JOBS, and for given shares that are not one for each job or more than the GPU. A GPU that has no
- * shares (AMD's) has none in the problem. `jobs` must outlive the surface. Release with rt_pack_surface_release. */
+ * shares (AMD's) has none in the problem. `jobs` must outlive the surface. Release with
+ * rt_pack_surface_release. */
 int rt_pack_surface(const char *path, const struct rt_gpu_jobs *jobs, const struct rt_predictor *predictor,
                     const struct rt_device *whole, const struct rt_pack_options *options,
                     struct rt_pack_surface *out);

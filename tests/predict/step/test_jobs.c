@@ -9,10 +9,10 @@ static void test_defaults_and_cells(void)
 {
     struct rt_gpu_jobs jobs;
     RT_ASSERT_OK(
-        rt_jobs_read(rt_test_write("jobs.csv", "model,batch,mode,latency_ms,rate,name,seq,dtype,image\n"
-                                               "bert-base,8,inference,20,,small,64,tf32,\n"
-                                               "resnet50,32,training,,100,,,,192\n"
-                                               "bert-large,,,,,,,,\n"),
+        rt_jobs_read(rt_test_write("jobs.csv", "model,batch,mode,latency_ms,rate,name,seq,dtype,image,input\n"
+                                               "bert-base,8,inference,20,,small,64,tf32,,\n"
+                                               "resnet50,32,training,,100,,,,192,pinned\n"
+                                               "bert-large,,,,,,,,,\n"),
                      &jobs));
     CU_ASSERT_EQUAL_FATAL(jobs.count, 3);
     const struct rt_gpu_job *job = jobs.job;
@@ -26,6 +26,7 @@ static void test_defaults_and_cells(void)
     CU_ASSERT_EQUAL(job[1].settled.step.mode, RT_STEP_TRAINING);
     CU_ASSERT_EQUAL(job[1].settled.step.image, 192);
     CU_ASSERT_EQUAL(job[1].rate, 100);
+    CU_ASSERT_TRUE(job[1].step.input == RT_TRANSFER_PINNED && job[0].step.input == RT_TRANSFER_NONE);
     CU_ASSERT_EQUAL(job[2].settled.step.batch, 1);
     CU_ASSERT_EQUAL(job[2].settled.step.sequence, rt_model_default_sequence(&job[2].source.model));
     struct rt_device device;

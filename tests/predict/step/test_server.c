@@ -22,9 +22,10 @@ static const struct rt_server *named(const char *name)
 /* A row by its name, a project for its newest; help and sentences name all of them. */
 static void test_find(void)
 {
-    static const char *const names[] = {"vllm-2025",   "vllm-2024", "vllm-0.5",          "vllm-2023",
-                                        "sglang-2025", "hidden",    "tensorrt-llm-2024", "tensorrt-llm-2025",
-                                        "vllm",        "sglang",    "tensorrt-llm",      "trtllm"};
+    static const char *const names[] = {
+        "vllm-2025", "vllm-2024",         "vllm-2025-web",     "vllm-0.5", "vllm-2023", "sglang-2025",
+        "hidden",    "tensorrt-llm-2024", "tensorrt-llm-2025", "vllm",     "sglang",    "tensorrt-llm",
+        "trtllm"};
     const struct rt_server *server = NULL;
     for (size_t n = 0; n < RT_COUNT(names); n++) {
         CU_ASSERT_PTR_NOT_NULL(named(names[n]));
@@ -116,6 +117,8 @@ static void test_busy(void)
     RT_ASSERT_NEAR(rt_server_busy_us(&server, 8), 0.4 * 180, 1e-12);
     CU_ASSERT_EQUAL(rt_server_busy_us(rt_server_hidden(), 64), 0);
     CU_ASSERT_TRUE(rt_server_busy_us(&server, 8) < rt_server_step_us(&server, 8, 1, 1));
+    const struct rt_server sampler = {.step_us = 100, .sequence_us = 10, .sampler_us = 10};
+    RT_ASSERT_NEAR(rt_server_busy_us(&sampler, 8), 0.4 * 100 + 80, 1e-12);
 }
 
 /* So a server's step has more joules of active watts than the same kernels alone, and never more busy time
@@ -151,6 +154,14 @@ static void test_busy_takes_energy(void)
     CU_ASSERT_TRUE(served.joules[0][RT_ENERGY_ACTIVE] > alone.joules[0][RT_ENERGY_ACTIVE]);
     CU_ASSERT_EQUAL(served.joules[0][RT_ENERGY_DRAM], alone.joules[0][RT_ENERGY_DRAM]);
     CU_ASSERT_TRUE(served.busy_us[0] < served.step_us[0]);
+    options.server = named("vllm-2025-web"); /* its sampler moves memory */
+    RT_ASSERT_OK(rt_forecast_graph(&graph, &predictor, &device, &options, &forecast));
+    rt_power_profile_full(&forecast, &served);
+    rt_forecast_release(&forecast);
+    RT_ASSERT_NEAR(served.joules[0][RT_ENERGY_DRAM] - alone.joules[0][RT_ENERGY_DRAM],
+                   32 * options.server->sampler_us * 1e3 * device.bandwidth_gbs * 8e-12 *
+                       rt_design_of(&device)->memory_picojoules,
+                   1e-9);
     rt_graph_release(&graph);
     rt_predictor_release(&predictor);
 }
@@ -162,8 +173,8 @@ static void test_never_below_the_kernels(void)
                                         "vllm-2023", "vllm-0.5"};
     for (size_t n = 0; n < RT_COUNT(names); n++) {
         const struct rt_server *server = named(names[n]);
-        CU_ASSERT_TRUE(server->step_us >= 0 && server->sequence_us >= 0 && server->parallel_us >= 0 &&
-                       server->gpu_us >= 0 && server->launch_us >= 0);
+        CU_ASSERT_TRUE(server->step_us >= 0 && server->sequence_us >= server->sampler_us &&
+                       server->parallel_us >= 0 && server->gpu_us >= 0 && server->launch_us >= 0);
     }
 }
 

@@ -68,6 +68,16 @@ static void measure(struct rt_dataset *data, const struct rt_predictor *predicto
     rt_energy_measurements_release(&measurements);
 }
 
+/* The last run once more, `slower` times as long under a limit of so many watts. */
+static void repeat_under(struct rt_dataset *data, const char *limit, double slower)
+{
+    const char *const names[] = {"power_limit_w"}, *const values[] = {limit};
+    struct rt_workload workload = data->workloads[data->workload_count - 1];
+    workload.end_to_end_us *= slower;
+    workload.group = rt_dataset_add_group(data, 1, names, values);
+    rt_dataset_add_workload(data, &workload);
+}
+
 static void make(struct rt_dataset *data, struct rt_predictor *predictor)
 {
     rt_dataset_init(data);
@@ -207,6 +217,35 @@ static void test_what_is_left_out(void)
     rt_dataset_release(&data);
 }
 
+/* A run that a limit slows is an observation at the clock at which its steps are slower by as much: there it
+ * takes less for a FLOP. Runs that are hardly slower, or slower than at any clock, are none. */
+static void test_under_limits(void)
+{
+    const bool only[GPUS] = {true};
+    struct rt_dataset data;
+    struct rt_predictor predictor;
+    struct rt_energy_measurements measurements;
+    make(&data, &predictor);
+    data.workload_count = 1; /* of the first device */
+    repeat_under(&data, "100", 1.5);
+    data.workloads[1].end_to_end_us = 1.5 * data.workloads[0].end_to_end_us;
+    repeat_under(&data, "200", 1.05 / 1.5);
+    repeat_under(&data, "90", 100);
+    rt_energy_measurements_gather(&data, &predictor, only, true, false, &measurements);
+    CU_ASSERT_EQUAL_FATAL(measurements.count, 2);
+    CU_ASSERT_EQUAL(measurements.runs_left[RT_UNOBSERVED_LIMITED], 1);
+    CU_ASSERT_EQUAL(measurements.runs_left[RT_UNOBSERVED_NO_FORECAST], 1);
+    const struct rt_energy_observation *full = &measurements.list[0].observation,
+                                       *held = &measurements.list[1].observation;
+    CU_ASSERT_TRUE(held->limited && !full->limited && isnan(held->limit_w) && held->cell != full->cell);
+    RT_ASSERT_NEAR(held->step[0].step_us, 1.5 * full->step[0].step_us, 1e-3);
+    CU_ASSERT_TRUE(held->step[0].joules[RT_ENERGY_VECTOR] < full->step[0].joules[RT_ENERGY_VECTOR]);
+    RT_ASSERT_NEAR(held->step[0].joules[RT_ENERGY_DRAM], full->step[0].joules[RT_ENERGY_DRAM], 1e-9);
+    rt_energy_measurements_release(&measurements);
+    rt_predictor_release(&predictor);
+    rt_dataset_release(&data);
+}
+
 /* Every chip is left out, and forecasts of it know nothing of it. */
 struct visits {
     size_t unseen, one_run;
@@ -262,4 +301,4 @@ static void test_leave_each_out(void)
 }
 
 RT_TESTS(RT_TEST(test_population), RT_TEST(test_a_device), RT_TEST(test_kernels),
-         RT_TEST(test_what_is_left_out), RT_TEST(test_leave_each_out))
+         RT_TEST(test_what_is_left_out), RT_TEST(test_under_limits), RT_TEST(test_leave_each_out))
