@@ -5,7 +5,7 @@ cd "$work" || exit 1
 export ROOFTILE_PRETRAINED=$work/none.h5
 c="$ROOFTILE calibrate --target energy"
 
-# ResNet-50 training: the longer the batch the more watts; GPUs differ, and one row ran under a limit.
+# ResNet-50 training: the longer the batch the more watts; GPUs differ. One row was slowed by a limit, one hardly.
 cat >runs.py <<'END'
 gpus = {"Tesla V100-PCIE-32GB": (250, 1.0), "Tesla P100-PCIE-16GB": (250, 0.8), "NVIDIA A100-PCIE-40GB": (250, 1.1), "NVIDIA A100-SXM4-80GB": (400, 1.1)}
 print("device,model,batch,sequence,mode,dtype,option,end_to_end_us,runtime,corpus,run,power_limit_w,energy_mj,power_w")
@@ -14,6 +14,7 @@ for gpu, (board, times) in gpus.items():
         us, watts = batch * 4000, times * (90 + 12 * batch ** 0.5)
         print(f"{gpu},resnet50,{batch},,training,fp32,,{us},eager,made-up,1,{board},{watts * us / 1e3},{watts}")
 print("Tesla V100-PCIE-32GB,resnet50,64,,training,fp32,,400000,eager,made-up,1,100,40000,97")
+print("Tesla V100-PCIE-32GB,resnet50,64,,training,fp32,,260000,eager,made-up,1,200,40000,150")
 print("Tesla V100-PCIE-32GB,nosuchnet,64,,training,fp32,,400000,eager,made-up,1,250,40000,100")
 END
 python3 runs.py >runs.csv
@@ -21,7 +22,7 @@ succeeds "import runs with power" "$ROOFTILE" dataset import -f workloads runs.c
 
 # ---- the population ----
 succeeds "population" $c --population -p roofline runs.h5 -o p.h5
-holds "counts limits" "left out: 1 runs under a power limit below the board's" stdout
+holds "counts limits" "left out: 1 runs that a power limit slowed by less than a tenth" stdout
 holds "counts what has no graph" "left out: 1 runs that cannot be forecast" stdout
 holds "names the interval" "90% of GPUs' runs lie within a factor of" stdout
 succeeds "again" $c --population -p roofline runs.h5 -o p2.h5
@@ -32,7 +33,7 @@ cat >population.py <<'END'
 import json
 r = json.load(open("population.json"))
 assert r["target"] == "energy" and r["device"] is None
-assert len(r["devices"]) == 4 and all(d["runs"] == 4 and d["kernels"] == 0 for d in r["devices"])
+assert len(r["devices"]) == 4 and all(d["runs"] == 4 + ("V100" in d["device"]) and d["kernels"] == 0 for d in r["devices"])
 assert sum(d["error_after"] for d in r["devices"]) < 0.8 * sum(d["error_before"] for d in r["devices"]), r["devices"]
 assert [p["part"] for p in r["population"]] == ["matrix", "vector", "cache", "dram", "active", "idle"]
 assert all(p["before"] == 1 and p["after"] > 0 for p in r["population"])
