@@ -6,17 +6,45 @@
 #include <stdio.h>
 #include <string.h>
 
+/*
+ * Time that passes is no silence on a machine that gives the worker little of it: one that works is waited
+ * for until it has used RT_WORKER_PATIENCE_S of processors, in vain. One that sleeps, as on a device that
+ * hangs, has used none.
+ */
+struct patience {
+    double end, began_s,
+        used_s; /* on the clock; of processors, when the question was asked and when last looked */
+};
+
+static struct patience patience_of(const struct rt_probe *probe)
+{
+    double used_s = rt_worker_cpu_s(&probe->worker);
+    return (struct patience){rt_clock() + RT_WORKER_PATIENCE_S, used_s, used_s};
+}
+
+static bool is_over(struct patience *patience, const struct rt_probe *probe)
+{
+    enum { PARTS = 100 }; /* of its time that a worker at work gets at least */
+    if (rt_clock() < patience->end)
+        return false;
+    double used_s = rt_worker_cpu_s(&probe->worker), before_s = patience->used_s;
+    patience->end = rt_clock() + RT_WORKER_PATIENCE_S;
+    patience->used_s = used_s;
+    bool works = used_s - before_s > (double)RT_WORKER_PATIENCE_S / PARTS; /* false for NaN */
+    return !works || used_s - patience->began_s > RT_WORKER_PATIENCE_S;
+}
+
 /* Waits for a message of one of two kinds. */
 static int wait_for(struct rt_probe *probe, enum rt_message_kind kind, enum rt_message_kind other,
                     struct rt_message *message)
 {
     char how[64];
-    for (double end = rt_clock() + RT_WORKER_PATIENCE_S; rt_clock() < end;) {
+    for (struct patience patience = patience_of(probe); !is_over(&patience, probe);) {
         rt_worker_receive(&probe->worker, 0.1, message);
         if (message->kind == (int32_t)kind || message->kind == (int32_t)other)
             return RT_OK;
         if (message->kind == RT_MESSAGE_ALIVE)
-            end = rt_clock() + RT_WORKER_PATIENCE_S;
+            patience = patience_of(probe);
         if (message->kind == RT_MESSAGE_ERROR)
             return rt_fail(message->status, "%s", message->text);
         if (message->kind == RT_MESSAGE_GONE) {

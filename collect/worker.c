@@ -5,6 +5,7 @@
 #include "base/status.h"
 
 #include <errno.h>
+#include <math.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -206,6 +207,15 @@ static void finish_worker(struct rt_worker *worker, double patience_s)
 void rt_worker_end(struct rt_worker *worker)
 {
     finish_worker(worker, 10);
+}
+
+double rt_worker_cpu_s(const struct rt_worker *worker)
+{
+    clockid_t clock;
+    struct timespec used;
+    if (clock_getcpuclockid(worker->process, &clock) != 0 || clock_gettime(clock, &used) != 0)
+        return NAN;
+    return (double)used.tv_sec + 1e-9 * (double)used.tv_nsec;
 }
 
 void rt_worker_kill(struct rt_worker *worker)

@@ -75,6 +75,9 @@ int rt_worker_send(const struct rt_worker *worker, const struct rt_request *requ
 /* The next message, RT_MESSAGE_NONE where there is none within `seconds`. */
 void rt_worker_receive(const struct rt_worker *worker, double seconds, struct rt_message *out);
 
+/* Seconds of processors that it has used; NaN where the system does not say. */
+double rt_worker_cpu_s(const struct rt_worker *worker);
+
 /* Closes the socket and waits until the worker has closed its device; kills it where it does not. Accepts
  * RT_NO_WORKER. */
 void rt_worker_end(struct rt_worker *worker);

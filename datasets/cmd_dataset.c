@@ -528,9 +528,11 @@ static const struct rt_command info = {
 static const struct rt_option import_options[] = {
     {"format", 'f', "NAME",
      RT_TEXT(struct arguments, format,
-             .required = "say what it is: --format neusight, aiconfigurator, csv or workloads",
+             .required = "say what it is: --format neusight, aiconfigurator, csv, workloads or table",
              .suggests = rt_import_suggest),
-     "neusight, aiconfigurator, csv or workloads"},
+     "neusight, aiconfigurator, csv (what export wrote), workloads (runs of models), or table: a row a "
+     "kernel with op, dtype, "
+     "device, the op's dims by their names, such as m, n, k, and us"},
     {"output", 'o', "FILE.h5", RT_TEXT(struct arguments, out, WRITES_DATASET), "The dataset to write"},
     {"threads", 't', "N", RT_INTEGER(struct arguments, threads, 1, RT_THREADS_MAX),
      "Files are read in N threads (default: every processor)"},
@@ -554,9 +556,8 @@ static const struct rt_command import = {
         "could not be read.",
     .details =
         "A refused row is no failure; a source from which nothing was kept is one, and with --strict any "
-        "refusal. scripts/corpora/traces.py makes csv of what nsys, torch.profiler and nvbench timed, and of "
-        "tables of "
-        "op,m,n,k,dtype,device,us.\n\nExample:\n  rooftile dataset import --format neusight NeuSight -o "
+        "refusal. scripts/corpora/traces.py makes csv of what nsys, torch.profiler and nvbench "
+        "timed.\n\nExample:\n  rooftile dataset import --format neusight NeuSight -o "
         "neusight.h5",
     .options = import_options,
     .option_count = RT_COUNT(import_options),

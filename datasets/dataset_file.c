@@ -526,9 +526,14 @@ static int fail_by_columns(const char *path, int status)
     if (file != NULL)
         fclose(file);
     if (strstr(line, "ttft_ms") != NULL)
-        return rt_fail_remedy(status, "`rooftile evaluate -p pretrained --serving %s` judges runs of servers", path);
+        return rt_fail_remedy(status, "`rooftile evaluate -p pretrained --serving %s` judges runs of servers",
+                              path);
     if (strstr(line, "end_to_end_us") != NULL)
-        return rt_fail_remedy(status, "`rooftile dataset import --format workloads %s -o data.h5` makes a dataset", path);
+        return rt_fail_remedy(
+            status, "`rooftile dataset import --format workloads %s -o data.h5` makes a dataset", path);
+    if (strstr(line, "dtype") != NULL)
+        return rt_fail_remedy(status,
+                              "`rooftile dataset import --format table %s -o data.h5` makes a dataset", path);
     return rt_fail_remedy(status, "`rooftile dataset import --help` says which tables become a dataset");
 }
 

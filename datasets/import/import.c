@@ -11,7 +11,8 @@
 #include <string.h>
 
 static const struct rt_importer *const importers[] = {&rt_importer_neusight, &rt_importer_aiconfigurator,
-                                                      &rt_importer_csv, &rt_importer_workloads};
+                                                      &rt_importer_csv, &rt_importer_workloads,
+                                                      &rt_importer_table};
 
 void rt_import_suggest(struct rt_text *list)
 {

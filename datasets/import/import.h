@@ -6,7 +6,7 @@
  *   tree          a folder of files read side by side, whose samples become one dataset, without duplicates
  *   tree_file     devices, kernels and attributes of a file's rows
  *   sample_table  rows of a CSV file -> samples of ops, by a table of columns
- *   neusight, neusight_models, aiconfigurator, workloads, exported_csv    the sources
+ *   neusight, neusight_models, aiconfigurator, workloads, exported_csv, table    the sources
  */
 #ifndef ROOFTILE_DATASETS_IMPORT_IMPORT_H
 #define ROOFTILE_DATASETS_IMPORT_IMPORT_H
@@ -86,7 +86,7 @@ struct rt_importer {
 };
 
 extern const struct rt_importer rt_importer_neusight, rt_importer_aiconfigurator, rt_importer_csv,
-    rt_importer_workloads;
+    rt_importer_workloads, rt_importer_table;
 
 struct rt_text;
 void rt_import_suggest(struct rt_text *list); /* .suggests of rows (base/options.h): the importers */

@@ -7,7 +7,6 @@ nsys       `nsys export --type sqlite`, of a program under torch.autograd.profil
            range around its launch, whose text has the sizes; its dtype is what the kernel's name says
 Kineto     the Chrome trace of torch.profiler with record_shapes=True: kernels by "External id", sizes and dtypes of the operator
 nvbench    its --json: benchmarks named after an op, axes after its dims and "dtype"; nv/cold/time/gpu/mean
-table      CSV: op,device,dtype, dims by their names (m,n,k; rows,cols; batch, 1 where there is no column) and us
 
 Ops are ours (`rooftile collect --list`) or PyTorch's, below; a time is the sum of the kernels of one call. What has no sizes, whose dims tell no
 op, or that runs on no board of the catalogue is left out and counted. Several calls alike are merged."""
@@ -134,7 +133,7 @@ def of_kineto(trace, export):
         add(export, devices.get(where[number][0], "a GPU without a name"), name, sizes, dtype, time, group)
 
 
-# ---- rows: nvbench and tables ----
+# ---- rows: nvbench ----
 
 def add_row(export, row, time_us, group):
     """Of cells by lower-case names."""
@@ -164,21 +163,6 @@ def of_nvbench(found, export):
             add_row(export, {**axes, "op": benchmark["name"], "device": devices[state["device"]]}, 1e6 * float(means[0]), group)
 
 
-def of_table(path, export):
-    group = export.group(collector="table")
-    with open(path, encoding="utf-8", newline="") as file:
-        reader = csv.DictReader(file)
-        missing = {"op", "device", "dtype", "us"} - {name.strip().lower() for name in reader.fieldnames or []}
-        if missing:
-            raise Refused(f"{path}: has no column {', '.join(sorted(missing))}; a table has op,device,dtype,m,n,k,us")
-        for row in reader:
-            cells = {(name or "").strip().lower(): (cell or "").strip() for name, cell in row.items() if not isinstance(cell, list)}
-            try:
-                add_row(export, cells, float(cells["us"]), group)
-            except (ValueError, Refused) as error:
-                raise Refused(f"{path}:{reader.line_num}: {error}") from None
-
-
 # ---- which it is ----
 
 def read(path, export):
@@ -193,7 +177,7 @@ def read(path, export):
             raise Refused(f'{path}: has neither "traceEvents" (Kineto) nor "benchmarks" (nvbench)')
         (of_kineto if "traceEvents" in found else of_nvbench)(found, export)
     else:
-        of_table(path, export)
+        raise Refused(f"{path}: is neither SQLite (nsys) nor JSON (Kineto, nvbench); a table is `rooftile dataset import --format table`")
 
 
 def convert(path):

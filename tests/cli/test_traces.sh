@@ -1,4 +1,4 @@
-# scripts/corpora/traces.py: kernels of nsys, Kineto, nvbench and tables become datasets; what is damaged is one sentence.
+# scripts/corpora/traces.py: kernels of nsys, Kineto and nvbench become datasets, and so do tables by hand; what is damaged is one sentence.
 . "$(dirname "$0")/lib.sh"
 command -v python3 >/dev/null || skip_all traces "no python3"
 traces=$ROOFTILE_SOURCE/scripts/corpora/traces.py
@@ -16,7 +16,6 @@ axes = [{"name": "M", "value": "128"}, {"name": "N", "value": "256"}, {"name": "
 json.dump({"devices": [{"id": 0, "name": "NVIDIA A100-SXM4-80GB"}], "benchmarks": [{"name": "gemm", "states": [
     {"device": 0, "axis_values": axes, "summaries": [{"tag": "nv/cold/time/gpu/mean", "data": [{"name": "value", "value": "1.25e-05"}]}]},
     {"device": 0, "axis_values": axes, "is_skipped": True}]}]}, open("nvbench.json", "w"))
-open("table.csv", "w").write("op,m,n,k,dtype,device,us\ngemm,128,256,64,fp16,L4,10.5\n")
 base = sqlite3.connect("nsys.sqlite")
 base.executescript("""CREATE TABLE TARGET_INFO_GPU(id, name); INSERT INTO TARGET_INFO_GPU VALUES(0, 'NVIDIA L4');
 CREATE TABLE StringIds(id, value); INSERT INTO StringIds VALUES(1, 'ampere_bf16_s16816gemm_bf16_128x64');
@@ -38,14 +37,29 @@ print('; '.join(','.join([r['op'], r['dtype'], *(r[f'dim{i}'] for i in range(4) 
 }
 converts kineto.json "add,fp32,64,32,3; linear,bf16,1,8,1024,512,8"
 converts nvbench.json "gemm,fp16,128,256,64,12.5"
-converts table.csv "gemm,fp16,128,256,64,10.5"
 converts nsys.sqlite "gemm,bf16,8,32,16,5"
+
+# A table by hand; what a newcomer types ends in a command that works.
+printf 'op,m,n,k,rows,cols,dtype,device,us\ngemm,128,256,64,,,fp16,L4,10.5\nbmm,8,8,8,,,float16,H100,3\nsoftmax,,,,64,512,bf16,L4,4\n' >table.csv
+refuses "evaluate of a table" 1 "\`rooftile dataset import --format table table.csv -o data.h5\` makes a dataset" "$ROOFTILE" evaluate -p pretrained table.csv
+succeeds "that command" "$ROOFTILE" dataset import --format table table.csv -o data.h5 --quiet
+succeeds "then evaluate" "$ROOFTILE" evaluate -p pretrained data.h5 --split all --quiet --json
+json_is "its kernels" "d['data']['evaluated']" 3
+printf '%s\n' op,m,n,k,rows,dtype,device,us gemm,128,256,64,,fp16,L4,10 gemm,128,256,,,fp16,L4,10 gemm,1,1,1,7,fp16,L4,10 gone,1,1,1,,fp16,L4,1 \
+    gemm,1,1,1,,fp17,L4,1 gemm,1,1,1,,fp16,L5,1 gemm,1,1,1,,fp16,L4,-1 gemm,1.5,1,1,,fp16,L4,1 gemm,0,1,1,,fp16,L4,1 gemm,1 >bad.csv
+succeeds "rows that cannot be" "$ROOFTILE" dataset import --format table bad.csv -o bad.h5 --json
+json_is "one is kept, all others refused" "d['total']['kept'], d['total']['refused']" "(1, 9)"
+refuses "strict" 1 "bad.csv:3: gemm has no k" "$ROOFTILE" dataset import --format table bad.csv -o strict.h5 --strict
+printf 'op,dtype,device,us,speed\n' >columns.csv
+refuses "a column of nothing" 1 '"speed" is no dim of any op' "$ROOFTILE" dataset import --format table columns.csv -o c.h5
+echo op,dtype,device >no_time.csv
+refuses "no time" 1 'has no column "us"' "$ROOFTILE" dataset import --format table no_time.csv -o c.h5
 
 # Cut off anywhere, or with bytes changed: never more than a sentence.
 cat >hostile.py <<'P'
 import random, subprocess, sys
 random.seed(1)
-for name in ("kineto.json", "nvbench.json", "table.csv", "nsys.sqlite"):
+for name in ("kineto.json", "nvbench.json", "nsys.sqlite"):
     whole = open(name, "rb").read()
     cases = [whole[:len(whole) * i // 5] for i in range(5)] + [b"[" * 100000]
     for _ in range(4):

@@ -24,7 +24,7 @@ openRooftile(require(folder + "/rooftile.js"), { wasmBinary: require("fs").readF
   const start = process.cpuUsage();
   for (let i = 0; i < count; i++) runRooftile(module, ["predict", "--json", "-m", "llama-3.1-8b", "--gpu", "H100", "--mode", "decode", "--batch", String(i + 1)], "", false);
   const took = process.cpuUsage(start);
-  console.log(JSON.stringify({ ms: JSON.parse(several.out).forecasts.map((f) => f.total_ms), page: several.page.includes("B200"), wrong: [wrong.status, wrong.error],
+  console.log(JSON.stringify({ ms: JSON.parse(several.out).forecasts.map((f) => f.total_ms), page: several.page.includes("B200") && several.page.includes("<svg class=\"plot\""), wrong: [wrong.status, wrong.error],
     own: JSON.parse(own.out).total_ms, plan: JSON.parse(plan.out).best.length, planned: plan.page.includes("llama-3.1-8b"), cpu_ms: (took.user + took.system) / 1e3 / count }));
 });
 J
