@@ -24,7 +24,7 @@ static struct patience patience_of(const struct rt_probe *probe)
 
 static bool is_over(struct patience *patience, const struct rt_probe *probe)
 {
-    enum { PARTS = 100 }; /* of its time that a worker at work gets at least */
+    enum { PARTS = 200 }; /* of its time that a worker at work gets at least */
     if (rt_clock() < patience->end)
         return false;
     double used_s = rt_worker_cpu_s(&probe->worker), before_s = patience->used_s;
