@@ -96,7 +96,7 @@ ROOFTILE_PUBLIC void rooftile_model_free(rooftile_model *model);
 struct rooftile_step {
     const char *mode;        /* "inference" (whole sequences), "decode" (one token each), "training" */
     const char *dtype;       /* of weights and activations: "fp32", "fp16", "bf16", "fp8" ... */
-    const char *optimizer;   /* training: "none", "sgd", "adamw", "momentum" */
+    const char *optimizer;   /* training: "none", "sgd", "adamw", "momentum", "adamw-cpu" */
     int64_t batch;           /* sequences or images of the step, over all devices */
     int64_t sequence;        /* tokens of each */
     int64_t context;         /* decode: tokens already in the cache */

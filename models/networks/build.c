@@ -696,7 +696,9 @@ void rt_build_optimizer(struct rt_graph *graph)
     struct rt_weight_bytes bytes;
     rt_graph_weight_bytes(graph, &bytes);
     kernel->bytes = bytes.moved * (double)parameters;
-    if (graph->options.optimizer == RT_OPTIMIZER_SGD) /* w -= rate g */
+    bool light =
+        graph->options.optimizer == RT_OPTIMIZER_SGD || graph->options.optimizer == RT_OPTIMIZER_ADAMW_CPU;
+    if (light) /* w -= rate g; a cast */
         kernel->flops = 2.0 * (double)parameters;
     if (graph->options.optimizer == RT_OPTIMIZER_MOMENTUM) /* m = mu m + g, then w -= rate m */
         kernel->flops = 4.0 * (double)parameters;

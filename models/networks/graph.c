@@ -9,7 +9,7 @@
 #include <string.h>
 
 const char *const rt_steps[RT_STEP_COUNT] = {"inference", "decode", "training"};
-const char *const rt_optimizers[RT_OPTIMIZER_COUNT] = {"none", "sgd", "adamw", "momentum"};
+const char *const rt_optimizers[RT_OPTIMIZER_COUNT] = {"none", "sgd", "adamw", "momentum", "adamw-cpu"};
 const char *const rt_recomputes[RT_RECOMPUTE_COUNT] = {"none", "layers", "selective"};
 const char *const rt_lora_places[RT_LORA_PLACES] = {"all", "attention", "qkv"};
 const char *const rt_attention_libraries[RT_ATTENTION_LIBRARIES] = {"own",    "math",   "triton",
@@ -433,9 +433,8 @@ bool rt_graph_fuses_attention(const struct rt_graph_options *options)
 /* Moments of AdamW, in fp32; of SGD with momentum one, as wide as the weight. */
 static double moments_of(const struct rt_graph *graph, double weight)
 {
-    return graph->options.optimizer == RT_OPTIMIZER_ADAMW      ? 8
-           : graph->options.optimizer == RT_OPTIMIZER_MOMENTUM ? weight
-                                                               : 0;
+    static const double adamw[RT_OPTIMIZER_COUNT] = {[RT_OPTIMIZER_ADAMW] = 8, [RT_OPTIMIZER_ADAMW_CPU] = 8};
+    return graph->options.optimizer == RT_OPTIMIZER_MOMENTUM ? weight : adamw[graph->options.optimizer];
 }
 
 /* Bytes of a weight that an optimizer of several operations moves more than one that is a kernel: AdamW 80 at
@@ -458,8 +457,9 @@ void rt_graph_weight_bytes(const struct rt_graph *graph, struct rt_weight_bytes 
     double weight = rt_dtypes[rt_graph_weight_dtype(graph)].bytes;
     bool wide = runtime->accumulation >= RT_ACCUMULATION_WIDE;
     double gradient = wide ? fmax(4, weight) : weight;
-    double master = graph->options.optimizer == RT_OPTIMIZER_ADAMW && weight < 4 ? 4 : 0;
-    double state = moments_of(graph, weight) + master;
+    bool away = graph->options.optimizer == RT_OPTIMIZER_ADAMW_CPU;
+    double moments = moments_of(graph, weight), master = moments >= 8 && weight < 4 ? 4 : 0;
+    double state = moments + master;
     double read = master > 0 ? 0 : weight; /* where there is a wide copy the weight is written alone */
     bool narrow = graph->products != graph->options.dtype && graph->options.lora == 0;
     double copies = narrow ? 2 * rt_dtypes[graph->products].bytes : 0; /* by rows and by columns */
@@ -468,4 +468,9 @@ void rt_graph_weight_bytes(const struct rt_graph *graph, struct rt_weight_bytes 
         (struct rt_weight_bytes){.gradient = gradient, .state = state, .held = copies + (alone ? 0 : weight)};
     out->moved = gradient * (runtime->clips ? 2 : 1) + 2 * state + read + weight +
                  (narrow ? weight + copies : 0) + passed_again(graph);
+    if (!away)
+        return;
+    out->moved -= 2 * state; /* a gradient is sent, a weight comes */
+    out->offloaded = state;
+    out->gradient = out->state = 0;
 }

@@ -119,6 +119,7 @@ enum rt_optimizer_kind {
     RT_OPTIMIZER_SGD,
     RT_OPTIMIZER_ADAMW,
     RT_OPTIMIZER_MOMENTUM,
+    RT_OPTIMIZER_ADAMW_CPU, /* DeepSpeed's ZeRO-Offload: gradients, moments and wide weights are the host's */
     RT_OPTIMIZER_COUNT
 };
 extern const char *const rt_optimizers[RT_OPTIMIZER_COUNT];
@@ -353,6 +354,7 @@ static inline bool rt_graph_freezes(const struct rt_graph *graph)
 struct rt_weight_bytes {
     double gradient; /* that stays until the optimizer's step */
     double state;    /* of the optimizer */
+    double offloaded; /* what the host's memory has instead */
     double moved; /* by its step: gradient read, state read and written, weight written; clipped, once more */
     double
         held; /* of a weight of the layers' products: itself, and narrow copies that are made once a step */

@@ -203,6 +203,9 @@ static int check_mode(const struct rt_step *step)
         return rt_fail(RT_EUSAGE, "{recompute} is for {mode} training");
     if (step->optimizer > RT_OPTIMIZER_NONE && !trains)
         return rt_fail(RT_EUSAGE, "{optimizer} is for {mode} training");
+    if (step->optimizer == RT_OPTIMIZER_ADAMW_CPU && step->runtime != RT_RUNTIME_DEEPSPEED)
+        return rt_fail(RT_EUSAGE,
+                       "{optimizer} adamw-cpu is DeepSpeed's ZeRO-Offload; give {runtime} deepspeed");
     if (trains && step->runtime != RT_NOT_GIVEN && rt_runtimes[step->runtime].most_shard != RT_SHARD_NONE &&
         step->parallel.shard > rt_runtimes[step->runtime].most_shard)
         return rt_fail(RT_EUSAGE,

@@ -81,7 +81,8 @@
          "training: products with adapters: all, attention (of it the output's, too) or qkv (default all)"}, \
     {                                                                                                        \
         "optimizer", 0, "NAME", RT_CHOICE(type, member.optimizer, rt_optimizers),                            \
-            "training: its step: none, sgd, adamw or momentum (SGD with it) (default adamw)"                 \
+            "training: its step: none, sgd, adamw, momentum (SGD with it) or adamw-cpu (DeepSpeed's "        \
+            "ZeRO-Offload: the host's cores step; default adamw)"                                            \
     }
 #define RT_STEP_GPU_OPTIONS(type, member)                                                                    \
     {"tp", 0, "N", RT_INTEGER(type, member.parallel.tensor, 1, 65536),                                       \

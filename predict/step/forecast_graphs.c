@@ -328,7 +328,7 @@ int rt_forecast_graphs(const struct rt_graph *const *graphs, size_t count,
 {
     int status = check_target(predictor);
     if (status == RT_OK)
-        status = rt_forecast_check_copies(device, options);
+        status = count > 0 ? rt_forecast_check_copies(graphs[0], device, options) : RT_OK;
     for (size_t f = 0; status == RT_OK && f < count; f++) {
         struct rt_collectives collectives;
         rt_collectives_init(&collectives, predictor, device, graphs[f], &options->parallel, options->level);

@@ -130,7 +130,7 @@ int rt_checkpoint_bytes(const struct rt_step *step, const struct rt_model_source
     rt_graph_weight_bytes(&graph, &each);
     rt_graph_totals(&graph, &totals);
     *bytes = (totals.parameters - totals.frozen) *
-             (rt_dtypes[rt_graph_weight_dtype(&graph)].bytes + each.state);
+             (rt_dtypes[rt_graph_weight_dtype(&graph)].bytes + each.state + each.offloaded);
     rt_graph_release(&graph);
     return RT_OK;
 }

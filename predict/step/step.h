@@ -8,8 +8,10 @@
 
 struct rt_pipeline_watch; /* pipeline.h */
 
-/* RT_EFORMAT where a copy is asked for and nothing says how fast the device's link to its host is. */
-int rt_forecast_check_copies(const struct rt_device *device, const struct rt_forecast_options *options);
+/* RT_EFORMAT where a copy is asked for, or an optimizer of the host's, and nothing says how fast the device's
+ * link to its host is. */
+int rt_forecast_check_copies(const struct rt_graph *graph, const struct rt_device *device,
+                             const struct rt_forecast_options *options);
 
 /* Sets phase_us, source_us and coverage. */
 void rt_forecast_sum_phases(struct rt_forecast *forecast);

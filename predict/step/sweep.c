@@ -120,8 +120,9 @@ static void list_more(const struct rt_prediction *predictions, size_t count, con
 /* The columns as the forecasts have them: decoding has a context, models of images a side and images a second. */
 static struct rt_table *sweep_table(const struct rt_prediction *predictions, size_t count, const struct more *more)
 {
-    static const char *const fits_with[RT_OPTIMIZER_COUNT] = {"fits, no optimizer", "fits with sgd", "fits with adamw",
-                                                              "fits with momentum"};
+    static const char *const fits_with[RT_OPTIMIZER_COUNT] = {"fits, no optimizer", "fits with sgd",
+                                                              "fits with adamw", "fits with momentum",
+                                                              "fits with adamw-cpu"};
     const struct rt_prediction *first = &predictions[0];
     const bool images = some_of_images(predictions, count, true), texts = some_of_images(predictions, count, false);
     struct rt_column columns[SWEEP_OWN + SWEEP_MORE];

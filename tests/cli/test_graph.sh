@@ -82,7 +82,7 @@ refuses free_argument 2 "name the model with --model" "$ROOFTILE" graph gpt2
 refuses zero_batch 2 "--batch 0: must be a whole number from 1" "$ROOFTILE" graph -m gpt2 --batch 0
 refuses huge_batch 2 "--batch 1099511627776" "$ROOFTILE" graph -m gpt2 --batch 1099511627776
 refuses odd_mode 2 "--mode fast: choose inference, decode or training" "$ROOFTILE" graph -m gpt2 --mode fast
-refuses odd_optimizer 2 "--optimizer lion: choose none, sgd, adamw or momentum" "$ROOFTILE" graph -m gpt2 --optimizer lion
+refuses odd_optimizer 2 "--optimizer lion: choose none, sgd, adamw, momentum or adamw-cpu" "$ROOFTILE" graph -m gpt2 --optimizer lion
 refuses odd_dtype 2 "--dtype fp3" "$ROOFTILE" graph -m gpt2 --dtype fp3
 refuses odd_tp 2 "--tp 5" "$ROOFTILE" graph -m gpt2 --tp 5
 refuses useless_context 2 "--context is for --mode decode" "$ROOFTILE" graph -m gpt2 --context 5

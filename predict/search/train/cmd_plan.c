@@ -126,7 +126,7 @@ static const struct rt_option options[] = {
      "Element type of weights and activations, as in `predict`: bf16, fp16, fp8 ... (default: the "
      "checkpoint's)"},
     {"optimizer", 0, "NAME", RT_CHOICE(struct arguments, training.step.optimizer, rt_optimizers),
-     "Its step: none, sgd, adamw or momentum (default: adamw)"},
+     "Its step: none, sgd, adamw, momentum or adamw-cpu (default: adamw)"},
     {"schedule", 0, "NAME",
      RT_CHOICE(struct arguments, training.step.parallel.schedule, rt_pipeline_schedules),
      "Of pipelines: 1f1b, gpipe or zero-bubble (default: 1f1b)"},

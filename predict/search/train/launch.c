@@ -275,6 +275,8 @@ static void add_deepspeed(const struct launched *l, struct rt_text *out)
                 l->cell->batch, of(l, RT_AXIS_MICRO_BATCH), l->c->microbatches, of(l, RT_AXIS_SHARD));
     if (copies(l) > 1) /* MiCS, of stage 3 */
         rt_text_add(out, ", \"mics_shard_size\": %" PRId64, of(l, RT_AXIS_SHARD_GPUS));
+    if (l->step.optimizer == RT_OPTIMIZER_ADAMW_CPU)
+        rt_text_add(out, ", \"offload_optimizer\": {\"device\": \"cpu\", \"pin_memory\": true}");
     rt_text_add(out, "}, \"%s\": {\"enabled\": true}}", l->request->step.dtype == RT_FP16 ? "fp16" : "bf16");
 }
 

@@ -375,7 +375,7 @@ static void test_images_refused(void)
     } bad[] = {
         {"resnet50", "host", "mainframe", "attribute host is \"mainframe\"; known are epyc-7742", -1},
         {"resnet50", "optimizer", "lion",
-         "its attribute optimizer: optimizer lion: choose none, sgd, adamw or momentum", -1},
+         "its attribute optimizer: optimizer lion: choose none, sgd, adamw, momentum or adamw-cpu", -1},
         {"alexnet", "image", "8", "smaller than", -1},
         {"llama-2-7b", "image", "224", "llama-2-7b is a language model, which image is not for", 128},
         {"llama-2-7b", "runtime", "eager", "its sequence is missing", -1},
