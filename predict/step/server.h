@@ -43,7 +43,7 @@ struct rt_server {
     enum rt_server_project project; /* whose scheduler it has: rt_server_scheduler */
     double step_us;                 /* of the host in every step, not hidden behind the GPU */
     double sequence_us;             /* for each sequence of it */
-    double sampler_us;              /* of that, in which GPUs sort logits, at the bandwidth of their memory */
+    double sampler_us;              /* of that, in which GPUs sample, at the bandwidth of their memory */
     double parallel_us;             /* more where several GPUs share a model */
     double gpu_us;                  /* more for each GPU beside the first of a stage */
     double launch_us; /* of a kernel, one by one: rt_forecast_options.host_us; 0: as CUDA graphs */
