@@ -8,6 +8,7 @@ configs of a type are equal to transformers' models is counted in the table that
 hub-ids.csv holds ids of the Hub that are downloaded much, in its first column; whether each is known by name is written
 into the second, but for those that it says are "not read".
 """
+import collections
 import csv
 import json
 import subprocess
@@ -104,9 +105,8 @@ def page(types, models, found, wrong, ids):
         "[the table](../results/architectures.md). Models of images by name: [another](../results/vision-models.md).", ""]
     if wrong:
         lines += ["Not equal:", "", *(f"- {config} (`{model_type}`) {what}" for config, model_type, what in wrong), ""]
-    for stacks in sorted({row["stacks"] for row in types}):
-        lines.append(f"- {stacks}: " + ", ".join(row["models"] for row in types if row["stacks"] == stacks))
-    lines += ["", "## By name", "", "`rooftile graph --list` prints all, with their sizes. Of an id of the Hugging Face Hub (`org/name`, its address, case",
+    counts = collections.Counter(row["stacks"] for row in types)
+    lines += ["Types by stacks: " + ", ".join(f"{stacks} {count}" for stacks, count in sorted(counts.items())) + ".", "", "## By name", "", "`rooftile graph --list` prints all, with their sizes. Of an id of the Hugging Face Hub (`org/name`, its address, case",
               "aside) the config is that of a folder here, of the Hub's cache on this machine (`HF_HUB_CACHE`, `HF_HOME`), or of the",
               "[catalogue](../../models/networks/zoo/README.md); these also answer to the name alone. Changes of its config follow",
               "a name or a path with commas: `--model gpt2,n_layer=24,n_embd=2048,n_head=16` by any name of a key that its type reads;",
