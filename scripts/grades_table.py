@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Mean |error| of measured kernels, models, servers and training by the grade of their forecast, each corpus of equal weight.
 
-    scripts/grades_table.py KIND:CORPUS:FOLD:FILE.json ...
+    scripts/grades_table.py [--corpora FILE.csv] KIND:CORPUS:FOLD:FILE.json ...
 
 FILE is what `rooftile evaluate --by grade --json` printed (--workloads, --serving or kernels), FOLD the predictor's. Corpora of
 whole models in alphabetical order: the constants of predict/step/grade.c are of the first, the third and so on ("chosen").
+FILE.csv gets the same by corpus, each fold of equal weight.
 """
 import collections
 import csv
@@ -31,9 +32,28 @@ def rows_of(kind, path):
             yield kind, run["trust"]["grade"], 1, abs(run["error_pct"]), run["trust"]["error_pct"]
 
 
+def means(of):
+    """Of |error| and of the error to expect, each pool of equal weight; "" where none is expected."""
+    values = [sum(pool[i] / pool[0] for pool in of) / len(of) for i in (1, 2)]
+    return ["" if value != value else f"{value:.1f}" for value in values]
+
+
+def print_corpora(pools, path):
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        table = csv.writer(file, lineterminator="\n")
+        table.writerow(["of", "corpus", "grade", "folds", "n", "mean |error| %", "expected %"])
+        for what, corpus in sorted({(key[1], key[3]) for key in pools}):
+            for grade in GRADES:
+                of = [pool for key, pool in pools.items() if (key[1], key[3], key[2]) == (what, corpus, grade)]
+                if of:
+                    table.writerow([what, corpus, grade, len(of), sum(pool[0] for pool in of), *means(of)])
+
+
 def main():
     pools = collections.defaultdict(lambda: [0, 0, 0])
-    arguments = [argument.split(":", 3) for argument in sys.argv[1:]]
+    words = sys.argv[1:]
+    by_corpus = words[1] if words[:1] == ["--corpora"] else None
+    arguments = [argument.split(":", 3) for argument in words[2 if by_corpus else 0:]]
     whole = sorted({corpus for kind, corpus, _, _ in arguments if kind == "models"})
     for kind, corpus, fold, path in arguments:
         half = "judged" if kind != "models" or whole.index(corpus) % 2 else "chosen"
@@ -48,9 +68,9 @@ def main():
                 kinds = ("models", "training", "serving") if what == "runs" else (what,)
                 of = [pool for key, pool in pools.items() if key[0] == half and key[1] in kinds and key[2] == grade]
                 if of:
-                    means = [sum(pool[i] / pool[0] for pool in of) / len(of) for i in (1, 2)]
-                    table.writerow([half, what, grade, len(of), sum(pool[0] for pool in of)] +
-                                   ["" if mean != mean else f"{mean:.1f}" for mean in means])
+                    table.writerow([half, what, grade, len(of), sum(pool[0] for pool in of), *means(of)])
+    if by_corpus:
+        print_corpora(pools, by_corpus)
 
 
 if __name__ == "__main__":

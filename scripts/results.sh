@@ -428,7 +428,7 @@ Ada%2C-Hopper aiconfigurator H100
 Ada%2C-Hopper aiconfigurator L40S
 Ada%2C-Hopper aiconfigurator H200
 GPUS
-    python3 "$source_folder/scripts/grades_table.py" "${json[@]}" >"$out/grades.csv"
+    python3 "$source_folder/scripts/grades_table.py" --corpora "$out/grades-corpora.csv" "${json[@]}" >"$out/grades.csv"
 }
 
 # Whole vision models on GPUs of which no kernel is in training, in their servers and in a mean one.
