@@ -122,6 +122,9 @@ static const struct rt_option options[] = {
     {"cache", 0, "STATE", RT_CHOICE(struct arguments, job.cache, rt_caches),
      "cold: operands rotate through more than the cache; warm: they stay; both: one measurement of each "
      "(default: both, of the cpu backend cold)"},
+    {"repeat-every", 0, "TIME", RT_SECONDS(struct arguments, job.repeat_s, 0, 86400),
+     "Measure one kernel of each device again so often, so that `dataset validate` sees the session drift; 0s: "
+     "never (default 60s, of the synthetic backend never)"},
     {"energy", 0, NULL, RT_FLAG(struct arguments, job.energy),
      "Also run each kernel long enough to read the device's energy counter"},
     {"hang-limit", 0, "TIME", RT_SECONDS(struct arguments, job.hang_limit_s, 0.001, 1e6),
@@ -131,7 +134,8 @@ static const struct rt_option options[] = {
      "device's name: estimates for it"},
     {"faults", 0, "LIST", RT_TEXT(struct arguments, job.backend_options.faults),
      "Faults of the synthetic backend, as shares of shapes: oom, noise, throttle, lost, hang, crash, such as "
-     "oom=0.05,hang=0.001; slow=5: milliseconds per kernel"},
+     "oom=0.05,hang=0.001; slow=5: milliseconds per kernel; drift=0.1: slower by that share each simulated "
+     "second"},
     {"overwrite", 0, NULL, RT_FLAG(struct arguments, job.overwrite),
      "Replace an output that exists, or the journal of another collection"},
 
@@ -492,17 +496,19 @@ static struct rt_report *report_collected(const struct rt_job *job, const struct
            rate = 60 * (double)collected->measured / fmax(collected->seconds, 1e-3);
     struct rt_report *report = rt_report_new();
     struct rt_text words = {0};
-    rt_text_add(&words, "%zu of %zu planned kernels are in %s", dataset->sample_count, collected->planned,
+    rt_text_add(&words, "%zu of %zu planned kernels are in %s", collected->kernels, collected->planned,
                 job->output);
     if (!isnan(met))
         rt_text_add(&words, "; %.1f%% of those measured met %s", 100 * met, rt_field_words("rel_error").text);
     if (collected->measured > 0)
         rt_text_add(&words, "; %.0f a minute", rate);
+    if (dataset->sample_count > collected->kernels)
+        rt_text_add(&words, "; %zu repeats of one", dataset->sample_count - collected->kernels);
     rt_sample_plots_add(report, dataset);
     rt_report_add_table(report, "rows", "", count_table(collected));
     rt_report_add_note(report, NULL, "%s", words.text);
     rt_report_add_text(report, "output", NULL, job->output);
-    rt_report_add_count(report, "kernels", NULL, dataset->sample_count);
+    rt_report_add_count(report, "kernels", NULL, collected->kernels);
     rt_report_add_count(report, "planned", NULL, collected->planned);
     rt_report_add_count(report, "measured_now", NULL, collected->measured);
     rt_report_add_json(report, "met_share", rt_json_number(met));
@@ -601,6 +607,8 @@ static int run(const struct rt_command_line *line)
         return status;
     if (arguments->list)
         return rt_report_end(report_backends(job), arguments->json);
+    if (!rt_given(line, "repeat-every") && !(job->backend->flags & RT_FLAG_SYNTHETIC))
+        job->repeat_s = RT_REPEAT_S;
     if (!rt_given(line, "cache"))
         job->cache = job->backend->warm_too ? RT_CACHE_BOTH : RT_CACHE_COLD;
     return run_plan(line);

@@ -43,7 +43,7 @@ static void summarise_row(const struct rt_dataset *dataset, struct rt_summary_ro
     size_t timed = 0;
     for (size_t i = 0; i < dataset->sample_count; i++) {
         const struct rt_sample *sample = &dataset->samples[i];
-        if (sample->call.op != row->op || sample->device != row->device)
+        if (sample->call.op != row->op || sample->device != row->device || (sample->flags & RT_FLAG_REPEAT))
             continue;
         count_sample(dataset, sample, row);
         if (!isnan(sample->latency_us))
@@ -82,9 +82,11 @@ static void sum_kernels(const struct rt_collection *c, size_t device, struct rt_
     for (size_t t = 0; t < c->job->plan->count; t++)
         latency[t] = NAN;
     for (size_t i = 0; i < c->journal.saved.sample_count; i++) {
-        size_t place = rt_collection_place(c, &c->journal.saved.samples[i]);
-        if (place < c->job->plan->count * c->devices && place % c->devices == device)
-            latency[place / c->devices] = c->journal.saved.samples[i].latency_us;
+        const struct rt_sample *sample = &c->journal.saved.samples[i];
+        size_t place = rt_collection_place(c, sample);
+        if (place < c->job->plan->count * c->devices && place % c->devices == device &&
+            !(sample->flags & RT_FLAG_REPEAT))
+            latency[place / c->devices] = sample->latency_us;
     }
     for (size_t l = 0; l < sequence->launch_count; l++) {
         ptrdiff_t task = rt_plan_find(c->job->plan, &sequence->tasks[sequence->launches[l]]);
@@ -187,7 +189,7 @@ static int stop_early(struct rt_collection *c, int status)
         status,
         "%s; %zu of %zu kernels are saved in %s: run the same command to go on, or add {budget} 0s "
         "to end with these",
-        reason, c->journal.saved.sample_count, c->planned, c->journal.folder);
+        reason, rt_journal_kernels(&c->journal), c->planned, c->journal.folder);
 }
 
 static int run_model(struct rt_collection *c)
@@ -217,8 +219,11 @@ static int finish(struct rt_collection *c, double seconds, struct rt_collected *
     status = rt_collection_finish(c);
     if (status != RT_OK)
         return status;
-    *out = (struct rt_collected){
-        .dataset = c->journal.saved, .planned = c->planned, .measured = c->measured, .seconds = seconds};
+    *out = (struct rt_collected){.dataset = c->journal.saved,
+                                 .planned = c->planned,
+                                 .kernels = c->done_count,
+                                 .measured = c->measured,
+                                 .seconds = seconds};
     rt_dataset_init(&c->journal.saved);
     out->rows = summary_rows(&out->dataset, &out->row_count);
     return RT_OK;

@@ -40,6 +40,7 @@ struct rt_collected {
     struct rt_summary_row *rows; /* by op, then device; those without samples are left out */
     size_t row_count;
     size_t planned;  /* kernels: tasks x devices */
+    size_t kernels;  /* of them in the dataset, whose samples may be more: repeats */
     size_t measured; /* of them by this run */
     double seconds;  /* that this run measured for */
 };

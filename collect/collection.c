@@ -24,6 +24,7 @@ static int find_devices(struct rt_collection *c, struct rt_probe *probe)
     c->devices = probe->devices;
     int status = RT_OK;
     for (size_t d = 0; d < c->devices && status == RT_OK; d++) {
+        c->device[d].repeated = RT_NO_TASK;
         status = rt_probe_device(probe, d, c->device[d].name, &c->device[d].lane);
         rt_job_attributes(c->job, &c->device[d].attributes);
         if (status == RT_OK)
@@ -181,8 +182,12 @@ static void mark_done(struct rt_collection *c)
     for (size_t t = 0; t < c->job->plan->count; t++)
         c->planned += rt_job_has(c->job, t) ? c->devices : 0;
     for (size_t i = 0; i < c->journal.saved.sample_count; i++) {
-        size_t place = rt_collection_place(c, &c->journal.saved.samples[i]);
-        if (place < places && !c->done[place]) {
+        const struct rt_sample *sample = &c->journal.saved.samples[i];
+        size_t place = rt_collection_place(c, sample);
+        if (place < places && (sample->flags & RT_FLAG_REPEAT)) {
+            c->device[place % c->devices].repeated = place / c->devices;
+            c->device[place % c->devices].repeats++;
+        } else if (place < places && !c->done[place]) {
             c->done[place] = true;
             c->done_count++;
         }
@@ -259,6 +264,8 @@ static void result_attributes(const struct rt_collection *c, const struct rt_uns
     rt_attributes_add(out, "throttle", result->throttle);
     if (result->retries > 0)
         rt_attributes_add_number(out, "throttle_retries", result->retries);
+    if (unsaved->repeat > 0)
+        rt_attributes_add_number(out, "repeat", unsaved->repeat);
     if (variant->attribute != NULL)
         rt_attributes_add(out, variant->attribute, variant->value);
     rt_attributes_add(out, "measured", measured);
@@ -319,10 +326,15 @@ int rt_collection_add(struct rt_collection *c, size_t task, size_t device,
                       const struct rt_task_result *result, bool now)
 {
     size_t place = task * c->devices + device;
-    c->unsaved[c->unsaved_count++] = (struct rt_unsaved){task, device, *result};
-    c->done[place] = true;
-    c->done_count++;
-    c->measured++;
+    bool repeat = (result->sample.flags & RT_FLAG_REPEAT) != 0;
+    c->device[device].repeats += repeat;
+    c->unsaved[c->unsaved_count++] =
+        (struct rt_unsaved){task, device, repeat ? c->device[device].repeats : 0, *result};
+    if (!repeat) {
+        c->done[place] = true;
+        c->done_count++;
+        c->measured++;
+    }
     warn_without_energy(c, device, result);
     if (now || c->unsaved_count == RT_PART_SAMPLES || rt_clock() - c->part_started >= RT_PART_SECONDS)
         return rt_collection_save(c);

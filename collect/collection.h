@@ -10,16 +10,21 @@
 #include "collect/task_result.h"
 
 #define RT_PART_SAMPLES 64 /* of a part of the journal, at most */
-#define RT_PART_SECONDS 5  /* after which a part is written with the next result */
+#define RT_NO_TASK      SIZE_MAX
+#define RT_PART_SECONDS 5 /* after which a part is written with the next result */
 
 struct rt_collected_device {
     char name[96];
     size_t lane;
+    size_t repeated;                 /* the task that is measured again and again; RT_NO_TASK: none yet */
+    int repeats;                     /* so far */
+    double repeat_due_s;             /* when, of the budget */
     struct rt_attributes attributes; /* of its samples */
 };
 
 struct rt_unsaved {
     size_t task, device;
+    int repeat; /* 1, 2 ..; 0: the task's own measurement */
     struct rt_task_result result;
 };
 

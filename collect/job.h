@@ -30,6 +30,9 @@ int32_t rt_attributes_group(const struct rt_attributes *attributes, struct rt_da
 enum rt_cache { RT_CACHE_COLD, RT_CACHE_WARM, RT_CACHE_BOTH, RT_CACHE_COUNT };
 extern const char *const rt_caches[RT_CACHE_COUNT]; /* "cold", "warm", "both" */
 
+#define RT_REPEAT_S                                                                                          \
+    60 /* of devices that are not synthetic, whose samples must not depend on where a run began */
+
 struct rt_model_run; /* plan/model_run.h */
 
 struct rt_job {
@@ -44,6 +47,7 @@ struct rt_job {
     struct rt_stopping stopping;
     enum rt_cache cache;
     bool energy;         /* measure it where the device has a counter */
+    double repeat_s;     /* between two measurements of one kernel, which show drift; 0: none */
     double budget_s;     /* for measuring in this run; infinity: until the plan is done */
     double hang_limit_s; /* silence after which a worker counts as hung; 0: 60 s, more for long kernels */
     struct rt_shard shard;

@@ -273,6 +273,14 @@ int rt_journal_discard(struct rt_journal *journal)
     return RT_OK;
 }
 
+size_t rt_journal_kernels(const struct rt_journal *journal)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < journal->saved.sample_count; i++)
+        count += !(journal->saved.samples[i].flags & RT_FLAG_REPEAT);
+    return count;
+}
+
 int rt_journal_finish(struct rt_journal *journal)
 {
     rt_dataset_stamp(&journal->saved);

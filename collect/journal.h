@@ -39,6 +39,9 @@ int rt_journal_begin(struct rt_journal *journal, const struct rt_dataset *header
 /* Writes the next part and appends it to `saved`. */
 int rt_journal_save(struct rt_journal *journal, const struct rt_dataset *part);
 
+/* Samples that are saved, without repeats. */
+size_t rt_journal_kernels(const struct rt_journal *journal);
+
 /* Writes `saved`, stamped, as the output, then removes the parts. */
 int rt_journal_finish(struct rt_journal *journal);
 

@@ -13,6 +13,7 @@
 
 static const double GRACE_S = 2; /* after Ctrl-C, for kernels under way */
 static const double POLL_S = 0.1;
+static const double REPEATED_US = 100; /* of a kernel that is repeated, at least */
 
 enum state { IDLE /* no worker */, STARTING, READY, BUSY, DONE };
 
@@ -22,6 +23,7 @@ struct lane {
     struct rt_worker worker;
     size_t at;           /* places before it are done: place in the order * devices + device */
     size_t task, device; /* of a busy worker */
+    bool repeats;        /* the task was done before */
     double heard;        /* rt_clock() of its last message */
     double limit_s;      /* without a message */
     double spent_s;      /* of the backend's clock */
@@ -48,6 +50,41 @@ struct run {
 
 /* ---- tasks, budget, pauses ---- */
 
+/* Of the budget: wall-clock time, of synthetic devices the time they simulate. */
+static double spent(const struct run *run, const struct lane *lane)
+{
+    bool synthetic = (run->c->job->backend->flags & RT_FLAG_SYNTHETIC) != 0;
+    return synthetic ? lane->spent_s : rt_clock() - run->started;
+}
+
+/* Is a device of the lane due for the kernel that it repeats? */
+static bool next_repeat(const struct run *run, struct lane *lane)
+{
+    const struct rt_collection *c = run->c;
+    for (size_t d = 0; d < c->devices && c->job->repeat_s > 0; d++) {
+        struct rt_collected_device *device = &c->device[d];
+        if (device->lane != lane->number || device->repeated == RT_NO_TASK ||
+            spent(run, lane) < device->repeat_due_s)
+            continue;
+        device->repeat_due_s = spent(run, lane) + c->job->repeat_s;
+        lane->task = device->repeated;
+        lane->device = d;
+        return true;
+    }
+    return false;
+}
+
+/* The first kernel that a device measured, and that takes long enough for the clock, is the one it repeats.
+ */
+static void choose_repeated(struct run *run, const struct lane *lane, const struct rt_sample *sample)
+{
+    struct rt_collected_device *device = &run->c->device[lane->device];
+    if (device->repeated != RT_NO_TASK || !(sample->latency_us >= REPEATED_US))
+        return;
+    device->repeated = lane->task;
+    device->repeat_due_s = spent(run, lane) + run->c->job->repeat_s;
+}
+
 /* The next place of the lane that is not done; false where there is none. */
 static bool next_place(const struct run *run, struct lane *lane)
 {
@@ -60,13 +97,6 @@ static bool next_place(const struct run *run, struct lane *lane)
             return true;
     }
     return false;
-}
-
-/* Of the budget: wall-clock time, of synthetic devices the time they simulate. */
-static double spent(const struct run *run, const struct lane *lane)
-{
-    bool synthetic = (run->c->job->backend->flags & RT_FLAG_SYNTHETIC) != 0;
-    return synthetic ? lane->spent_s : rt_clock() - run->started;
 }
 
 /* Seconds that the lane may still pause. Bounded, so that a card that is always hot does not spend the budget
@@ -116,9 +146,13 @@ static void start_worker(struct run *run, struct lane *lane)
     give_up(lane);
 }
 
-static void record(struct run *run, struct lane *lane, const struct rt_task_result *result, bool now)
+static void record(struct run *run, struct lane *lane, struct rt_task_result *result, bool now)
 {
     run->op = run->c->job->plan->tasks[lane->task].call.op;
+    if (lane->repeats)
+        result->sample.flags |= RT_FLAG_REPEAT;
+    else
+        choose_repeated(run, lane, &result->sample);
     int status = rt_collection_add(run->c, lane->task, lane->device, result, now);
     if (status == RT_OK || run->status != RT_OK)
         return;
@@ -132,7 +166,7 @@ static void lose_worker(struct run *run, struct lane *lane, const char *why)
     struct rt_task_result result;
     bool starting = lane->state == STARTING;
     rt_worker_kill(&lane->worker);
-    snprintf(lane->loss, sizeof lane->loss, "%s%s", starting ? "its worker does not start: " : "", why);
+    snprintf(lane->loss, sizeof lane->loss, "%s%.600s", starting ? "its worker does not start: " : "", why);
     if (starting) {
         give_up(lane);
         return;
@@ -160,10 +194,18 @@ static int send_task(const struct run *run, const struct lane *lane)
     return rt_worker_send(&lane->worker, &request);
 }
 
+/* A repeat that is due, else the next kernel: only where kernels are left, so that none is repeated alone. */
+static bool next_task(const struct run *run, struct lane *lane)
+{
+    bool left = next_place(run, lane);
+    lane->repeats = left && next_repeat(run, lane);
+    return left;
+}
+
 static void hand_out(struct run *run, struct lane *lane)
 {
     const struct rt_collection *c = run->c;
-    if (run->interrupted > 0 || spent(run, lane) >= c->job->budget_s || !next_place(run, lane)) {
+    if (run->interrupted > 0 || spent(run, lane) >= c->job->budget_s || !next_task(run, lane)) {
         stop_lane(lane);
     } else if (lane->state == IDLE && lane->losses >= RT_LANE_LOSSES) {
         give_up(lane);
@@ -178,7 +220,7 @@ static void hand_out(struct run *run, struct lane *lane)
     }
 }
 
-static void take_result(struct run *run, struct lane *lane, const struct rt_task_result *result)
+static void take_result(struct run *run, struct lane *lane, struct rt_task_result *result)
 {
     lane->spent_s += result->seconds;
     lane->paused_s += result->paused_s;
@@ -191,7 +233,7 @@ static void take_result(struct run *run, struct lane *lane, const struct rt_task
     lane->state = READY;
 }
 
-static void handle(struct run *run, struct lane *lane, const struct rt_message *message)
+static void handle(struct run *run, struct lane *lane, struct rt_message *message)
 {
     switch (message->kind) {
     case RT_MESSAGE_READY:

@@ -13,6 +13,7 @@
  *     hang      the worker sleeps until it is killed
  *     crash     the worker crashes
  *     slow=5    no share: every kernel takes 5 ms of real time more
+ *     drift=0.1 no share: kernels take longer by a tenth of their time with each simulated second
  *
  * --sm-share 25,100 makes a device of each share of SMs of each device: "synthetic large (20 of 80 SMs)", in
  * the lane of the device that it shares.
@@ -40,6 +41,7 @@ enum fault {
     FAULT_HANG,
     FAULT_CRASH,
     FAULT_SLOW,
+    FAULT_DRIFT,
     FAULT_COUNT
 };
 static const struct {
@@ -50,7 +52,8 @@ static const struct {
     [FAULT_OOM] = {"oom", 1, 0},           [FAULT_NOISE] = {"noise", 1, 1},
     [FAULT_THROTTLE] = {"throttle", 1, 2}, [FAULT_LOST] = {"lost", 1, 3},
     [FAULT_HANG] = {"hang", 1, ~0u},       [FAULT_CRASH] = {"crash", 1, ~1u},
-    [FAULT_SLOW] = {"slow", 60000, ~2u} /* ms */
+    [FAULT_SLOW] = {"slow", 60000, ~2u}, /* ms */
+    [FAULT_DRIFT] = {"drift", 10, ~3u} /* of its time, by which a kernel takes longer a simulated second later */
 };
 enum { SALT_ENERGY = -3, SALT_SCATTER = 4 }; /* the latter plus the number of the batch */
 static const double WARM_SHARE = 0.8;        /* of the time of a cold run */
@@ -135,7 +138,7 @@ static int add_fault(struct synthetic_context *context, const char *text, size_t
     }
     return rt_fail(RT_EUSAGE,
                    "{faults}: \"%.*s\" is no fault; give oom, noise, throttle, lost, hang or crash with a "
-                   "share, such as oom=0.05, or slow with milliseconds",
+                   "share, such as oom=0.05, slow with milliseconds, or drift",
                    (int)length, text);
 }
 
@@ -387,6 +390,7 @@ static int synthetic_time(void *opaque, void *opaque_work, const struct rt_batch
         uint64_t first = batch->first + b * batch->runs;
         double factor = 1 + work->scatter * (uniform(work->hash, SALT_SCATTER + first) - 0.5);
         factor *= (batch->warm ? WARM_SHARE : 1) * (work->throttled > 0 ? THROTTLED : 1);
+        factor *= 1 + context->fault[FAULT_DRIFT] * context->now;
         us[b] = work->us * (double)batch->runs * factor;
         context->now += 1e-6 * us[b];
     }

@@ -37,8 +37,9 @@ enum {
         1 << 7,                /* the kernel reads its rows element by element, as vLLM's did until 2025 */
     RT_FLAG_SGLANG = 1 << 8,   /* the kernel is SGLang's choice, */
     RT_FLAG_TENSORRT = 1 << 9, /* or TensorRT-LLM's; neither: vLLM's, or no server's */
+    RT_FLAG_REPEAT = 1 << 10,  /* a kernel of the session measured again, to see whether it drifts */
 };
-#define RT_FLAG_COUNT 10
+#define RT_FLAG_COUNT 11
 extern const char *const rt_flag_names[RT_FLAG_COUNT];
 
 /* Could a clock have given that time: 1 ns to a day? Not so NaN. What could not is no measurement: importers

@@ -153,7 +153,7 @@ static void find_sessions(struct judge *j)
         const struct rt_sample *s = &d->samples[i];
         file = d->file_count > 1 && i >= d->file_end[file] ? file_of(d, i) : file;
         size_t slot = (file * d->device_count + (size_t)s->device) * RT_SPLIT_COUNT + s->split;
-        bool timed = !(s->flags & RT_FLAG_FAILED) && rt_time_is_possible(s->latency_us);
+        bool timed = !(s->flags & (RT_FLAG_FAILED | RT_FLAG_REPEAT)) && rt_time_is_possible(s->latency_us);
         j->session[i] = timed ? (int32_t)slot : -1;
         if (timed)
             number[slot] = 0;
@@ -174,6 +174,7 @@ static void find_sessions(struct judge *j)
                                     .products = NAN,
                                     .vectors = NAN,
                                     .unsteady = NAN,
+                                    .drift = NAN,
                                     .clock_low_mhz = NAN,
                                     .clock_high_mhz = NAN,
                                     .temperature_c = NAN};
@@ -509,6 +510,67 @@ static void find_apart(struct judge *j)
     rt_hash_set_release(&set);
 }
 
+/* ---- drift ---- */
+
+/* The session that a repeat belongs to; NULL: nothing else was timed in it. */
+static struct rt_session *session_of(const struct judge *j, size_t sample)
+{
+    const struct rt_sample *s = &j->dataset->samples[sample];
+    int32_t file = j->dataset->file_count > 1 ? (int32_t)file_of(j->dataset, sample) : 0;
+    for (size_t n = 0; n < j->health->session_count; n++) {
+        struct rt_session *session = &j->health->sessions[n];
+        if (session->file == file && session->device == s->device && session->split == s->split)
+            return session;
+    }
+    return NULL;
+}
+
+/* Of the repeats of one call in a session, which are in the order of time: all start from the first of them.
+ */
+static void judge_repeats(struct judge *j, size_t first)
+{
+    const struct rt_sample *samples = j->dataset->samples;
+    struct rt_session *session = session_of(j, first);
+    double low = INFINITY, high = 0, last = NAN;
+    size_t count = 0;
+    for (size_t i = first; i < j->dataset->sample_count && session != NULL; i++) {
+        if (!(samples[i].flags & RT_FLAG_REPEAT) || !rt_time_is_possible(samples[i].latency_us) ||
+            memcmp(&samples[i].call, &samples[first].call, sizeof samples->call) != 0 ||
+            session_of(j, i) != session)
+            continue;
+        last = samples[i].latency_us;
+        low = fmin(low, last);
+        high = fmax(high, last);
+        count++;
+    }
+    if (count < 2 || count <= session->repeats)
+        return;
+    session->repeats = count;
+    session->drift = high / low;
+    if (session->drift > RT_DRIFT)
+        complain(
+            j, (size_t)(session - j->health->sessions), RT_ROW_SOUND,
+            "a kernel that was repeated %zu times took %.3g%% longer at its slowest than at its fastest, "
+            "the last time %.3g%% longer than the first: the device drifted, or something else ran on it",
+            count, 100 * (session->drift - 1), 100 * (last / samples[first].latency_us - 1));
+}
+
+static void judge_drift(struct judge *j)
+{
+    const struct rt_sample *before = NULL;
+    for (size_t i = 0; i < j->dataset->sample_count; i++) {
+        const struct rt_sample *s = &j->dataset->samples[i];
+        if (!(s->flags & RT_FLAG_REPEAT))
+            continue;
+        j->health->row[i] = RT_ROW_REPEAT;
+        bool same = before != NULL && before->device == s->device && before->split == s->split &&
+                    memcmp(&before->call, &s->call, sizeof s->call) == 0;
+        if (!same && rt_time_is_possible(s->latency_us))
+            judge_repeats(j, i);
+        before = s;
+    }
+}
+
 /* ---- the verdict ---- */
 
 static void judge_rows(struct judge *j)
@@ -615,6 +677,7 @@ void rt_health_judge(const struct rt_dataset *dataset, struct rt_session_health 
     find_apart(&j);
     judge_rows(&j);
     judge_flags(&j);
+    judge_drift(&j);
     mark_rows(&j);
     release(&j);
 }
@@ -674,6 +737,7 @@ struct rt_table *rt_health_sessions(const struct rt_session_health *health, cons
         {"products", "products reach", 'f', 2},
         {"vectors", "vectors reach", 'f', 2},
         {"unsteady", NULL, 'f', 2},
+        {"drift", NULL, 'f', 2},
         {"clock_low_mhz", "MHz from", 'f', 0},
         {"clock_high_mhz", "to", 'f', 0},
         {"temperature_c", "C up to", 'f', 0},
@@ -683,7 +747,7 @@ struct rt_table *rt_health_sessions(const struct rt_session_health *health, cons
         const struct rt_session *s = &health->sessions[i];
         rt_table_row(table, dataset->devices[s->device].name, rt_splits[s->split], (long long)s->rows,
                      (int)s->refused, (long long)(s->rows - s->count[RT_ROW_SOUND]), s->products, s->vectors,
-                     s->unsteady, s->clock_low_mhz, s->clock_high_mhz, s->temperature_c);
+                     s->unsteady, s->drift, s->clock_low_mhz, s->clock_high_mhz, s->temperature_c);
     }
     return table;
 }

@@ -18,6 +18,8 @@
  *   stray       a kernel that takes over RT_STRAY times its work and what small kernels of its op take: left out. Not
  *               of experts, whose work is an expectation.
  *   apart       the same call, measured twice, RT_APART times apart: named.
+ *   drift       a kernel that was repeated through the session (`collect --repeat-every`): named where its slowest
+ *               time is RT_DRIFT of its fastest. Nothing is fitted to repeats, and nothing else is judged by them.
  *
  * Thresholds were chosen with the public sessions of docs/results/session-health.csv in view and are not
  * judged by others: that none of these is refused shows no more than that. 0.35 is a third of the 1.05 that
@@ -44,6 +46,7 @@
 #define RT_IMPOSSIBLE_MOST  0.2
 #define RT_STRAY            400
 #define RT_APART            3
+#define RT_DRIFT            1.1 /* ten times what the collector's stopping criterion leaves of a median */
 
 /* What the verdict makes of a sample. */
 enum rt_health_row {
@@ -52,6 +55,7 @@ enum rt_health_row {
     RT_ROW_STRAY,
     RT_ROW_FAMILY,  /* of a family and dtype that is left out */
     RT_ROW_SESSION, /* of a session that is refused */
+    RT_ROW_REPEAT,  /* a repeated kernel; not among the session's rows */
     RT_ROW_COUNT
 };
 
@@ -64,6 +68,8 @@ struct rt_session {
     size_t throttled, unstable;                          /* flagged so */
     double products, vectors;                            /* lowest reach of a family; NaN: shows nothing */
     double unsteady;                                     /* as above; NaN: shows nothing */
+    size_t repeats;                                      /* of a kernel through the session, */
+    double drift;                                        /* slowest over fastest of it; NaN: under 2 times */
     double clock_low_mhz, clock_high_mhz, temperature_c; /* of its kernels, the highest; NaN: not recorded */
 };
 

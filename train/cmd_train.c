@@ -100,7 +100,7 @@ static void add_next(struct rt_report *report, const struct rt_train_options *tr
         "train, validation: what it was fitted to and stopped by; test: kept for `rooftile evaluate`; "
         "left out: held out, not timed,\ntile unknown, peak unknown (of the GPU in that dtype), "
         "impossible (faster than the GPU's peaks allow), stray, throttled, refused (by the health of their "
-        "session)");
+        "session), repeats (of one kernel, to see drift)");
     bool judged = !train->split.all || train->held_out_gpus.count > 0;
     if (judged)
         rt_report_add_note(report, NULL, "next: rooftile evaluate --predictor %s %s", train->out, data);

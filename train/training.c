@@ -238,6 +238,7 @@ const struct rt_column rt_train_columns[] = {
     {"stray", NULL, 'd', 0},
     {"throttled", NULL, 'd', 0},
     {"refused", NULL, 'd', 0},
+    {"repeats", NULL, 'd', 0},
     {"epochs", NULL, 'd', 0},
     {"best_epoch", "best", 'd', 0},
     {"validation_mape", "validation MAPE %", 'f', 2},
@@ -251,13 +252,13 @@ void rt_training_summarise(struct rt_training *training, const struct rt_recipe 
 {
     size_t all = train + validation + left_out->held_out + left_out->test + left_out->failed +
                  left_out->unknown_tile + left_out->no_peak + left_out->impossible + left_out->stray +
-                 left_out->throttled + left_out->refused;
+                 left_out->throttled + left_out->refused + left_out->repeats;
     if (training->summary == NULL || all == 0) /* the data may lack families, and units */
         return;
     rt_table_row(training->summary, rt_net_name(recipe->family, recipe->units), (long long)train,
                  (long long)validation, (long long)left_out->held_out, (long long)left_out->test,
                  (long long)left_out->failed, (long long)left_out->unknown_tile, (long long)left_out->no_peak,
                  (long long)left_out->impossible, (long long)left_out->stray, (long long)left_out->throttled,
-                 (long long)left_out->refused, (long long)fit->epoch, (long long)fit->best_epoch,
+                 (long long)left_out->refused, (long long)left_out->repeats, (long long)fit->epoch, (long long)fit->best_epoch,
                  fit->best_epoch > 0 ? fit->best_mape : NAN, rt_clock() - started);
 }

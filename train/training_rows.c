@@ -65,6 +65,8 @@ static size_t *unsound(const struct rt_training_data *data, const struct rt_samp
         return rt_family_net_has_effects(net) ? &left_out->throttled : NULL;
     case RT_ROW_SESSION:
         return &left_out->refused;
+    case RT_ROW_REPEAT:
+        return &left_out->repeats;
     default:
         return NULL;
     }

@@ -30,7 +30,7 @@ struct rt_training_data {
 
 /* How many samples of a family are not fitted to, and why. */
 struct rt_training_rows_left_out {
-    size_t held_out, test, failed, unknown_tile, no_peak, impossible, stray, throttled, refused;
+    size_t held_out, test, failed, unknown_tile, no_peak, impossible, stray, throttled, refused, repeats;
 };
 
 /* Is a sample of the net's family of no use? Counts why. Test samples are of use where `test`. */

@@ -6,6 +6,7 @@
 #include "collect/journal.h"
 #include "plan_request.h"
 #include "datasets/dataset_order.h"
+#include "datasets/health.h"
 
 #include <errno.h>
 #include <math.h>
@@ -553,6 +554,39 @@ static void test_budget(void)
     rt_plan_release(&plan);
 }
 
+/* One kernel of each device is measured again and again: not among the kernels, and it shows a drift. */
+static void test_repeats_show_drift(void)
+{
+    struct rt_plan plan;
+    struct rt_job job = job_for(rt_test_path("drift.h5"), &plan);
+    struct rt_collected collected;
+    struct rt_session_health health;
+    make_plan(1, 300, &plan);
+    job.repeat_s = 0.1; /* simulated */
+    job.backend_options.faults = "drift=1";
+    RT_ASSERT_OK(rt_collect(&job, &collected));
+    const struct rt_dataset *dataset = &collected.dataset;
+    CU_ASSERT_EQUAL(collected.kernels, 600);
+    CU_ASSERT_EQUAL(collected.measured, 600);
+    CU_ASSERT_TRUE(dataset->sample_count >= 602);
+    rt_health_judge(dataset, &health);
+    size_t repeats = 0, wrong = 0;
+    for (size_t i = 0; i < dataset->sample_count; i++) {
+        bool repeat = (dataset->samples[i].flags & RT_FLAG_REPEAT) != 0;
+        wrong += repeat != (health.row[i] == RT_ROW_REPEAT);
+        wrong += repeat && memcmp(&dataset->samples[i].call, &dataset->samples[i - 1].call,
+                                  sizeof dataset->samples[i].call) != 0; /* behind its kernel */
+        repeats += repeat;
+    }
+    CU_ASSERT_EQUAL(wrong, 0);
+    CU_ASSERT_EQUAL(repeats, dataset->sample_count - 600);
+    CU_ASSERT_TRUE(health.sessions[0].repeats >= 2 && health.sessions[0].drift > RT_DRIFT);
+    CU_ASSERT_TRUE(health.complaint_count > 0 && strstr(health.complaints[0].text, "was repeated") != NULL);
+    rt_health_release(&health);
+    rt_collected_release(&collected);
+    rt_plan_release(&plan);
+}
+
 /* A collection that is resumed often equals one that is not, to the last bit. */
 static void test_interrupted_equals_uninterrupted(void)
 {
@@ -707,7 +741,7 @@ RT_TESTS(RT_TEST(test_a_whole_collection), RT_TEST(test_summary_counts), RT_TEST
          RT_TEST(test_worker_that_does_not_start), RT_TEST(test_throttled_is_measured_again),
          RT_TEST(test_energy), RT_TEST(test_shards), RT_TEST(test_sm_shares), RT_TEST(test_variants),
          RT_TEST(test_another_collection_is_refused), RT_TEST(test_an_output_is_not_overwritten),
-         RT_TEST(test_budget), RT_TEST(test_interrupted_equals_uninterrupted),
-         RT_TEST(test_second_collector_is_refused), RT_TEST(test_a_folder_of_the_old_name),
-         RT_TEST(test_damaged_part), RT_TEST(test_descriptors_of_an_earlier_dataset),
-         RT_TEST(test_places_that_cannot_be_written))
+         RT_TEST(test_budget), RT_TEST(test_repeats_show_drift),
+         RT_TEST(test_interrupted_equals_uninterrupted), RT_TEST(test_second_collector_is_refused),
+         RT_TEST(test_a_folder_of_the_old_name), RT_TEST(test_damaged_part),
+         RT_TEST(test_descriptors_of_an_earlier_dataset), RT_TEST(test_places_that_cannot_be_written))

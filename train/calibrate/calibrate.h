@@ -34,6 +34,7 @@ enum rt_unused {
     RT_UNUSED_IMPOSSIBLE,  /* a kernel faster than the roofline of its device: datasets/validate.h */
     RT_UNUSED_STRAY,       /* one that takes hundreds of times its work: datasets/health.h */
     RT_UNUSED_FAMILY,      /* of a family that its session's health leaves out */
+    RT_UNUSED_REPEAT,      /* a kernel measured again, to see drift */
     RT_UNUSED_NO_FORECAST, /* no network with device effects, no peak, no tile or no model of that name */
     RT_UNUSED_COUNT
 };

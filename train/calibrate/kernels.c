@@ -21,12 +21,14 @@ const struct rt_unused_row rt_unused[RT_UNUSED_COUNT] = {
     [RT_UNUSED_IMPOSSIBLE] = {"impossible", "faster than the roofline of the device allows"},
     [RT_UNUSED_STRAY] = {"stray", "that take hundreds of times their work"},
     [RT_UNUSED_FAMILY] = {"family", "of a family that looks throttled, or mislabelled"},
+    [RT_UNUSED_REPEAT] = {"repeat", "that repeat another, to see drift"},
     [RT_UNUSED_NO_FORECAST] = {"no_forecast", "that the predictor has no network, peak or tile for"},
 };
 
 enum rt_unused rt_unused_of(uint32_t flags, double latency_us)
 {
     return flags & RT_FLAG_FAILED             ? RT_UNUSED_FAILED
+           : flags & RT_FLAG_REPEAT           ? RT_UNUSED_REPEAT
            : flags & RT_FLAG_THROTTLED        ? RT_UNUSED_THROTTLED
            : flags & RT_FLAG_UNSTABLE         ? RT_UNUSED_UNSTABLE
            : !rt_time_is_possible(latency_us) ? RT_UNUSED_NO_LATENCY
@@ -103,7 +105,8 @@ static enum rt_unused unsound(const struct source *source, const struct rt_sampl
                                                          [RT_ROW_IMPOSSIBLE] = RT_UNUSED_IMPOSSIBLE,
                                                          [RT_ROW_STRAY] = RT_UNUSED_STRAY,
                                                          [RT_ROW_FAMILY] = RT_UNUSED_FAMILY,
-                                                         [RT_ROW_SESSION] = RT_UNUSED_FAMILY};
+                                                         [RT_ROW_SESSION] = RT_UNUSED_FAMILY,
+                                                         [RT_ROW_REPEAT] = RT_UNUSED_REPEAT};
     if (source->health != NULL)
         return reasons[source->health->row[sample - source->dataset->samples]];
     return rt_sample_is_impossible(source->dataset, sample) ? RT_UNUSED_IMPOSSIBLE : RT_UNUSED_COUNT;
