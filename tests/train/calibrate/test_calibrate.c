@@ -294,10 +294,11 @@ static void test_bad_samples_are_counted(void)
     for (int i = 0; i < 4; i++)
         data.samples[i].latency_us *= 50;
     data.samples[5].latency_us /= 1000; /* faster than its roofline */
+    data.samples[6].flags |= RT_FLAG_REPEAT;
     RT_ASSERT_OK(rt_calibrate(&predictor, &data, 0, &all_kernels, &calibration));
     for (int r = 0; r < RT_UNUSED_COUNT; r++)
         CU_ASSERT_EQUAL(calibration.left[r], r != RT_UNUSED_STRAY && r != RT_UNUSED_FAMILY);
-    CU_ASSERT_EQUAL(row_of(&calibration, RT_FAMILY_BMM)->used, data.sample_count - 6);
+    CU_ASSERT_EQUAL(row_of(&calibration, RT_FAMILY_BMM)->used, data.sample_count - 7);
     RT_ASSERT_NEAR(row_of(&calibration, RT_FAMILY_BMM)->after.value[0], 0.4, 0.02);
     rt_calibration_release(&calibration);
     rt_predictor_release(&predictor);
