@@ -109,6 +109,9 @@ memory_words() { # COMMAND
     simulate) echo "simulate --gpu H100 --model gpt2 --isl 64 --osl 8 --concurrency 2 --requests 4 --json" ;;
     plan) echo "plan --model gpt2 --gpu H100 --gpus 1 --isl 64 --osl 8 --users 1 -q -t 1 --json" ;;
     explore) echo "explore --gpu H100 --model gpt2 -q --vary sms=60:200 --sample 20 -t 1 --json" ;;
+    advise) echo "advise --gpu A100-40 --model gpt2 --batch 2 --seq 64 --json" ;;
+    compare) echo "compare in/a.h5 in/b.h5 --json" ;;
+    validate) echo "dataset validate in/b.h5 --json" ;;
     esac
 }
 memory_inputs() {
@@ -125,15 +128,15 @@ memory_turn() { # COMMAND
     cd "$state/memory" || return
     local from all to log=$state/found/memory-$1.log until=$((SECONDS + seconds)) before made=()
     # shellcheck disable=SC2046  # a list of words
-    [ -e "$1.all" ] || { LD_PRELOAD=$state/fail_nth.so FAIL_COUNT=$1.all "$ROOFTILE" $(memory_words "$1") >/dev/null && cp out "$1.whole" 2>/dev/null; rm -f out; }
+    [ -e "$1.said" ] || { LD_PRELOAD=$state/fail_nth.so FAIL_COUNT=$1.all "$ROOFTILE" $(memory_words "$1") >"$1.said" && cp out "$1.whole" 2>/dev/null; rm -f out; }
     [ ! -e "$1.whole" ] || made=(FAIL_MADE=out FAIL_WHOLE="$1.whole")
     all=$(cat "$1.all") from=$(cat "$1.next" 2>/dev/null || echo 1) did=0
     before=$(cat "$log" 2>/dev/null | wc -l)
     while [ $SECONDS -lt $until ]; do
         [ "$from" -le "$all" ] || from=1
-        to=$((from + 99 < all ? from + 99 : all))
+        to=$((from + 999 < all ? from + 999 : all))
         # shellcheck disable=SC2046
-        env ${made[@]+"${made[@]}"} LD_PRELOAD=$state/fail_nth.so FAIL_FROM=$from FAIL_TO=$to FAIL_LOG=$log "$ROOFTILE" $(memory_words "$1") </dev/null
+        env ${made[@]+"${made[@]}"} LD_PRELOAD=$state/fail_nth.so FAIL_FROM=$from FAIL_TO=$to FAIL_LOG=$log FAIL_SAID=$1.said "$ROOFTILE" $(memory_words "$1") </dev/null
         did=$((did + to - from + 1)) from=$((to + 1))
         echo $from >"$1.next"
         [ $from -le "$all" ] || break
@@ -176,7 +179,7 @@ turns=()
 for target in "$tree"/tests/fuzz/corpus/*/; do turns+=("fuzz $(basename "$target")"); done
 turns+=("generate config" "generate onnx")
 for command in merge import export calibrate baseline train collect evaluate predict explore crossval plan; do turns+=("kills $command" "disks $command"); done
-for command in merge import train baseline evaluate predict onnx graph devices simulate plan explore; do turns+=("memory $command"); done
+for command in merge import train baseline evaluate predict onnx graph devices simulate plan explore advise compare validate; do turns+=("memory $command"); done
 for command in train explore plan plan-train import crossval collect; do turns+=("threads $command"); done
 
 end=${minutes:+$((SECONDS + 60 * minutes))}

@@ -198,6 +198,9 @@ for a, b in zip(whole["rows"], broken["rows"]):
     assert b["folds"]["A100"] is None and all(a["folds"][n] == b["folds"][n] for n in ("V100", "T4"))
 EOF
 succeeds "does not stop the others" python3 broken.py
+echo "# whole" >whole.md
+refuses "a table that lacks folds replaces no file" 1 "1 of 3 folds failed and no --report was written" crossval_json --epochs 2 -o broken --report whole.md --overwrite=report
+is "and leaves it as it was" "$(cat whole.md)" "# whole"
 rmdir broken/fold-A100/rooftile/predictor.part.h5
 succeeds "and is made when it can be" crossval_json --epochs 2 -o broken
 succeeds "to the same table" same one.out

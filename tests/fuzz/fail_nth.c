@@ -1,17 +1,24 @@
 /*
  * Allocations that fail, as SQLite's tests have them (https://www.sqlite.org/testing.html, "out-of-memory
- * testing"): preloaded before a command, it runs the command once for each N of FROM to TO, a process each,
- * in which the Nth allocation returns NULL. What the command starts itself is left alone.
+ * testing"): preloaded before a command, it lets the command run once; at each allocation from the FROMth to the
+ * TOth the process forks, and the child goes on without that memory. So a failure costs what comes after it,
+ * which is little, and not the run before it.
  *
  *     LD_PRELOAD=fail_nth.so FAIL_COUNT=FILE rooftile ...           runs it once as it is; FILE gets how many there are
- *     LD_PRELOAD=fail_nth.so FAIL_FROM=1 FAIL_TO=900 FAIL_LOG=FILE [FAIL_MADE=OUT FAIL_WHOLE=REFERENCE] rooftile ...
+ *     LD_PRELOAD=fail_nth.so FAIL_FROM=1 FAIL_TO=900 FAIL_LOG=FILE FAIL_SAID=OUTPUT [FAIL_MADE=OUT FAIL_WHOLE=REFERENCE]
+ *         rooftile ...
  *
- * FILE gets a line for each run that ended as none may: by a signal; not within a minute; with status 0 and
- * another standard output than the first such run had, of commands without OUT (reports of others say how
- * long they took); with another OUT than REFERENCE; with another status and no sentence. The line ends with
- * where the allocation was asked for: offsets in the program, the innermost first (addr2line -f).
+ * FILE gets a line for each child that ended as none may: by a signal; not within a minute; with status 0 and
+ * another standard output than OUTPUT, of commands without OUT (reports of others say how long they took); with
+ * another OUT than REFERENCE; with another status and no sentence. The line ends with where the allocation was
+ * asked for: offsets in the program, the innermost first (addr2line -f).
+ *
+ * A child works in a folder of its own, "failing", with copies of the files "out*" and a link to "in"; files that
+ * are open for writing are its copies. Offsets of files that it shares are put back. What the command starts
+ * itself is left alone.
  */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <errno.h>
 #include <execinfo.h>
 #include <fcntl.h>
@@ -21,6 +28,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -31,13 +39,16 @@ void *__libc_calloc(size_t count, size_t size);
 void *__libc_realloc(void *block, size_t size);
 void *__libc_memalign(size_t alignment, size_t size);
 
-enum { SECONDS = 60, LOOKED_AT = 1 << 16, FRAMES = 16 };
+enum { SECONDS = 60, LOOKED_AT = 1 << 16, FRAMES = 16, FILES = 64 };
+static const char folder[] = "failing";
 
-static atomic_long made, fails = -1;
+static atomic_long made;
+static long from, to = -1; /* allocations at which it forks */
+static bool busy;          /* allocations of this file's own */
 static char count_path[4096];
-static int place = -1; /* a file in memory: who asked for it */
+static int said = -1; /* a file in memory: what the command has written to standard output */
 
-/* ---- what a run left ---- */
+/* ---- what a child left ---- */
 
 static bool same_start(int a, int b)
 {
@@ -46,40 +57,40 @@ static bool same_start(int a, int b)
     return in_a == in_b && in_a >= 0 && memcmp(x, y, (size_t)in_a) == 0;
 }
 
-/* Is there a file of the name, with other bytes than the reference? */
-static bool differs(const char *made_path, const char *reference)
+static bool same_file(int a, const char *path)
 {
-    struct stat a, b;
-    int x = open(made_path, O_RDONLY), y = open(reference, O_RDONLY);
-    bool other = x >= 0 && y >= 0 &&
-                 (fstat(x, &a) != 0 || fstat(y, &b) != 0 || a.st_size != b.st_size || !same_start(x, y));
-    close(x);
-    close(y);
+    struct stat x, y;
+    int b = open(path, O_RDONLY);
+    bool same = b >= 0 && fstat(a, &x) == 0 && fstat(b, &y) == 0 && x.st_size == y.st_size && same_start(a, b);
+    close(b);
+    return same;
+}
+
+/* Is there a file of the name in the child's folder, with other bytes than the reference? */
+static bool differs(const char *name, const char *reference)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    int file = open(path, O_RDONLY);
+    bool other = file >= 0 && !same_file(file, reference);
+    close(file);
     return other;
 }
 
 /* What was wrong; NULL: nothing. */
-static const char *judge(int status, int out, int err, int first)
+static const char *judge(int status, int out, int err)
 {
-    const char *made_path = getenv("FAIL_MADE"), *reference = getenv("FAIL_WHOLE");
-    struct stat said;
+    const char *name = getenv("FAIL_MADE"), *reference = getenv("FAIL_WHOLE");
+    struct stat sentence;
     if (WIFSIGNALED(status))
         return WTERMSIG(status) == SIGALRM ? "does not end" : strsignal(WTERMSIG(status));
     if (WEXITSTATUS(status) > 2)
         return "exit status above 2";
     if (WEXITSTATUS(status) != 0)
-        return fstat(err, &said) == 0 && said.st_size > 0 ? NULL : "fails without a sentence";
-    if (first >= 0 && made_path == NULL && !same_start(out, first))
+        return fstat(err, &sentence) == 0 && sentence.st_size > 0 ? NULL : "fails without a sentence";
+    if (name == NULL && !same_file(out, getenv("FAIL_SAID")))
         return "status 0, another output";
-    return made_path != NULL && reference != NULL && differs(made_path, reference) ? "status 0, another file"
-                                                                                   : NULL;
-}
-
-/* ---- a process for each ---- */
-
-static int memory_file(void)
-{
-    return memfd_create("fail_nth", MFD_CLOEXEC);
+    return name != NULL && reference != NULL && differs(name, reference) ? "status 0, another file" : NULL;
 }
 
 /* The offsets of "program(+0x1234)" in what backtrace_symbols_fd() wrote. */
@@ -95,53 +106,143 @@ static void print_place(FILE *log, int file)
     }
 }
 
-/* Returns in each child, with `fails` set; the parent ends here. */
-static void run_each(long from, long to)
+/* ---- the child's folder ---- */
+
+static void copy(int from_file, int to_file)
+{
+    off_t at = 0;
+    while (sendfile(to_file, from_file, &at, 1 << 30) > 0)
+        ;
+}
+
+static void make_folder(void)
+{
+    char path[512];
+    DIR *here = opendir(".");
+    mkdir(folder, 0700);
+    snprintf(path, sizeof path, "%s/in", folder);
+    symlink("../in", path);
+    for (struct dirent *entry; here != NULL && (entry = readdir(here)) != NULL;) {
+        if (strncmp(entry->d_name, "out", 3) != 0)
+            continue;
+        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+        int source = open(entry->d_name, O_RDONLY), target = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+        copy(source, target);
+        close(source);
+        close(target);
+    }
+    closedir(here);
+}
+
+static void clear_folder(void)
+{
+    DIR *it = opendir(folder);
+    for (struct dirent *entry; it != NULL && (entry = readdir(it)) != NULL;)
+        if (entry->d_name[0] != '.')
+            unlinkat(dirfd(it), entry->d_name, 0);
+    if (it != NULL)
+        closedir(it);
+}
+
+/* Files of ".", "out*", that are open for writing become the copies. */
+static void use_copies(void)
+{
+    char link[64], path[4096], here[2048];
+    size_t length = getcwd(here, sizeof here) != NULL ? strlen(here) : 0;
+    for (int file = 3; file < FILES; file++) {
+        snprintf(link, sizeof link, "/proc/self/fd/%d", file);
+        ssize_t size = readlink(link, path, sizeof path - 1);
+        int mode = fcntl(file, F_GETFL);
+        if (size <= 0 || mode < 0 || (mode & O_ACCMODE) == O_RDONLY)
+            continue;
+        path[size] = '\0';
+        if (strncmp(path, here, length) != 0 || strncmp(path + length, "/out", 4) != 0)
+            continue;
+        char own[4200];
+        snprintf(own, sizeof own, "%s/%s", folder, path + length + 1);
+        int copied = open(own, mode & (O_ACCMODE | O_APPEND));
+        if (copied < 0)
+            continue;
+        lseek(copied, lseek(file, 0, SEEK_CUR), SEEK_SET);
+        dup3(copied, file, O_CLOEXEC);
+        close(copied);
+    }
+}
+
+/* ---- a child for each ---- */
+
+static int memory_file(void)
+{
+    return memfd_create("fail_nth", MFD_CLOEXEC);
+}
+
+static void begin_child(int out, int err, int place)
+{
+    void *frames[FRAMES];
+    backtrace_symbols_fd(frames, backtrace(frames, FRAMES), place);
+    copy(said, out);
+    lseek(out, 0, SEEK_END);
+    use_copies();
+    if (chdir(folder) != 0)
+        _exit(99);
+    dup2(out, STDOUT_FILENO);
+    dup2(err, STDERR_FILENO);
+    alarm(SECONDS);
+    to = -1;
+}
+
+static void log_wrong(long n, const char *wrong, int place)
 {
     FILE *log = fopen(getenv("FAIL_LOG"), "a");
-    int first = -1;
-    for (long n = from; log != NULL && n <= to; n++) {
-        int out = memory_file(), err = memory_file(), status = 0;
-        place = memory_file();
-        pid_t child = fork();
-        if (child == 0) {
-            dup2(out, STDOUT_FILENO);
-            dup2(err, STDERR_FILENO);
-            alarm(SECONDS);
-            made = 0;
-            fails = n;
-            return;
-        }
-        waitpid(child, &status, 0);
-        const char *wrong = judge(status, out, err, first);
-        if (wrong != NULL) {
-            fprintf(log, "%ld %s:", n, wrong);
-            print_place(log, place);
-            fprintf(log, "\n");
-        }
-        fflush(log);
-        close(place);
-        if (first < 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0)
-            first = out;
-        else
-            close(out);
-        close(err);
+    if (log == NULL)
+        _exit(1);
+    fprintf(log, "%ld %s:", n, wrong);
+    print_place(log, place);
+    fprintf(log, "\n");
+    fclose(log);
+}
+
+/* True in the child. */
+static bool fork_child(long n)
+{
+    off_t at[FILES];
+    int status = 0, out = memory_file(), err = memory_file(), place = memory_file();
+    for (int file = 0; file < FILES; file++)
+        at[file] = lseek(file, 0, SEEK_CUR);
+    make_folder();
+    pid_t child = fork();
+    if (child == 0) {
+        begin_child(out, err, place);
+        return true;
     }
-    _exit(log == NULL);
+    waitpid(child, &status, 0);
+    for (int file = 0; file < FILES; file++)
+        if (at[file] >= 0)
+            lseek(file, at[file], SEEK_SET);
+    const char *wrong = judge(status, out, err);
+    if (wrong != NULL)
+        log_wrong(n, wrong, place);
+    clear_folder();
+    close(out);
+    close(err);
+    close(place);
+    return false;
 }
 
 __attribute__((constructor)) static void begin(void)
 {
-    const char *from = getenv("FAIL_FROM"), *to = getenv("FAIL_TO"), *path = getenv("FAIL_COUNT");
+    const char *first = getenv("FAIL_FROM"), *last = getenv("FAIL_TO"), *path = getenv("FAIL_COUNT");
     snprintf(count_path, sizeof count_path, "%s", path != NULL ? path : "");
     unsetenv("LD_PRELOAD");
-    if (from != NULL && to != NULL && getenv("FAIL_LOG") != NULL) {
+    if (first != NULL && last != NULL && getenv("FAIL_LOG") != NULL && getenv("FAIL_SAID") != NULL) {
         void *frames[2];
         backtrace(frames, 2); /* loads what it needs */
-        run_each(strtol(from, NULL, 10), strtol(to, NULL, 10));
-    } else {
-        made = 0;
+        said = memory_file();
+        dup2(said, STDOUT_FILENO);
+        from = strtol(first, NULL, 10);
+        to = strtol(last, NULL, 10);
     }
+    made = 0;
 }
 
 __attribute__((destructor)) static void end(void)
@@ -158,13 +259,17 @@ __attribute__((destructor)) static void end(void)
 
 static bool is_failing(void)
 {
-    if (atomic_fetch_add(&made, 1) + 1 != fails)
+    if (busy)
         return false;
-    void *frames[FRAMES];
-    fails = -1;
-    backtrace_symbols_fd(frames, backtrace(frames, FRAMES), place);
-    errno = ENOMEM;
-    return true;
+    long n = atomic_fetch_add(&made, 1) + 1;
+    if (n < from || n > to)
+        return false;
+    busy = true;
+    bool fails = fork_child(n);
+    busy = false;
+    if (fails)
+        errno = ENOMEM;
+    return fails;
 }
 
 void *malloc(size_t size)

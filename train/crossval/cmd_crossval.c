@@ -192,18 +192,23 @@ static int check_arguments(const struct rt_command_line *line, struct arguments 
 
 /* --- work --- */
 
-static int fail_folds(const struct rt_crossval_table *table)
+static int fail_folds(const struct arguments *arguments, const struct rt_crossval_table *table)
 {
     const struct rt_crossval_failure *first = table->failures;
     if (table->failure_count == 0)
         return RT_OK;
-    return rt_fail(RT_EIO, "%zu of %zu folds failed; the first: %s, %s: %s", table->failure_count,
-                   table->crossval->unit_count, first->unit->fold->name, first->unit->kind, first->why);
+    return rt_fail(RT_EIO, "%zu of %zu folds failed%s; the first: %s, %s: %s", table->failure_count,
+                   table->crossval->unit_count,
+                   arguments->reports.count > 0 ? " and no --report was written" : "", first->unit->fold->name,
+                   first->unit->kind, first->why);
 }
 
+/* A table that lacks folds replaces no whole one. */
 static int print_table(const struct arguments *arguments, const struct rt_crossval_table *table)
 {
-    return rt_report_end_with(rt_crossval_report_table(table), arguments->json, &arguments->reports);
+    struct rt_report *report = rt_crossval_report_table(table);
+    return table->failure_count > 0 ? rt_report_end(report, arguments->json)
+                                    : rt_report_end_with(report, arguments->json, &arguments->reports);
 }
 
 /* Folds of other shards may not be there yet. */
@@ -219,7 +224,7 @@ static int finish(const struct arguments *arguments, const struct rt_crossval *c
     else
         status = print_table(arguments, &table);
     if (status == RT_OK)
-        status = fail_folds(&table);
+        status = fail_folds(arguments, &table);
     rt_crossval_table_release(&table);
     return status;
 }
@@ -305,7 +310,7 @@ const struct rt_command rt_command_crossval = {
         "not made again, so after Ctrl-C or a crash the same command goes on. GPUs of one chip (A100 PCIe "
         "and "
         "SXM) are held out together. A fold that fails is reported and the others go on; the exit status is "
-        "then 1.\n\n"
+        "then 1, and no --report is written.\n\n"
         "Example: how wrong is a predictor on a GPU it never saw, for each GPU?\n"
         "  rooftile crossval data.h5 --leave-out gpu -p neusight --report logo.md\n"
         "Example: the same on four machines that share a folder, then the table\n"
