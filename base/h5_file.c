@@ -23,6 +23,13 @@ hid_t rt_h5_access_properties(void)
 
 /* ---- failures ---- */
 
+static herr_t lacks_memory(unsigned depth, const H5E_error2_t *error, void *found)
+{
+    (void)depth;
+    *(bool *)found |= error->maj_num == H5E_RESOURCE || error->min_num == H5E_NOSPACE;
+    return 0;
+}
+
 static herr_t deepest(unsigned depth, const H5E_error2_t *error, void *text)
 {
     if (depth == 0 && error->desc != NULL)
@@ -54,8 +61,10 @@ int rt_h5_fail_read(const struct rt_h5 *file, const char *what)
                        "%s: %s leads to another file, %s, which is not followed; copy the data into one file "
                        "(h5copy)",
                        file->path, what, file->outside);
-    return rt_fail(RT_EFORMAT, "%s: %s cannot be read (%s): the file is damaged, restore it from a copy",
-                   file->path, what, rt_h5_reason());
+    bool memory = false; /* that is lacking, or that a damaged length asks for */
+    H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, lacks_memory, &memory);
+    return rt_fail(RT_EFORMAT, "%s: %s cannot be read (%s): %sthe file is damaged, restore it from a copy",
+                   file->path, what, rt_h5_reason(), memory ? "there is too little memory, or " : "");
 }
 
 void rt_h5_close_object(struct rt_h5 *file)
