@@ -142,14 +142,13 @@ memory_turn() { # COMMAND
         [ $from -le "$all" ] || break
     done
     found=0
-    while read -r offsets; do # crashes of HDF5 where it begins are its own: counted apart
+    while IFS=: read -r what offsets; do # crashes after an allocation of HDF5's own are HDF5's: counted apart
         # shellcheck disable=SC2086
-        if addr2line -f -e "$ROOFTILE" $offsets | grep -q 'H5_init_library\|H5TS_cancel_count_inc'; then
-            echo "$1" >>"$state/hdf5-begins"
-        else
-            found=$((found + 1))
-        fi
-    done < <(tail -n +$((before + 1)) "$log" 2>/dev/null | sed 's/.*: *//')
+        case "$what $(addr2line -f -e "$ROOFTILE" $offsets | head -n 1)" in
+        *Segmentation*H5* | *Aborted*H5*) echo "$1" >>"$state/hdf5-crashes" ;;
+        *) found=$((found + 1)) ;;
+        esac
+    done < <(tail -n +$((before + 1)) "$log" 2>/dev/null)
     rm -f out out.*
 }
 
