@@ -41,21 +41,6 @@ struct arguments {
     bool overwrite, json;
 };
 
-/* "4096", or "3276:4096". */
-static int read_lengths(const char *option, const char *text, void *value)
-{
-    struct rt_serve_lengths *lengths = value;
-    const char *colon = strchr(text, ':');
-    char *least = colon != NULL ? rt_format("%.*s", (int)(colon - text), text) : rt_strdup(text);
-    int status = rt_argument_integer(option, least, 1, RT_MOST_SERVED_TOKENS, &lengths->least);
-    free(least);
-    lengths->most = lengths->least;
-    if (status == RT_OK && colon != NULL)
-        status =
-            rt_argument_integer(option, colon + 1, lengths->least, RT_MOST_SERVED_TOKENS, &lengths->most);
-    return status;
-}
-
 static int read_concurrency(const char *option, const char *text, void *value)
 {
     return rt_numbers_read(option, text, 1, 1000000, true, MOST_POINTS, value);
@@ -83,9 +68,9 @@ static const struct rt_option options[] = {
      "A decoder of the zoo (`rooftile graph --list`) or a Hugging Face config.json"},
     RT_STEP_AS_OPTION(struct arguments, as),
     RT_HEADING("Requests:"),
-    {"isl", 0, "N[:N]", RT_OWN(struct arguments, load.input, read_lengths),
+    {"isl", 0, "N[:N]", RT_OWN(struct arguments, load.input, rt_serve_lengths_read),
      "Tokens of a prompt: all alike, or even between two lengths"},
-    {"osl", 0, "N[:N]", RT_OWN(struct arguments, load.output, read_lengths), "Tokens of an output, likewise"},
+    {"osl", 0, "N[:N]", RT_OWN(struct arguments, load.output, rt_serve_lengths_read), "Tokens of an output, likewise"},
     {"range-ratio", 0, "R", RT_NUMBER(struct arguments, range_ratio, 0, 1),
      "Ratio: lengths even between R x --isl and --isl, and likewise of --osl, as --random-range-ratio of "
      "InferenceX "
@@ -280,27 +265,11 @@ static int check_draft(const struct rt_command_line *line)
     if (!drafts && (rt_given(line, "accepted") || rt_given(line, "draft-tokens")))
         return rt_fail(RT_EUSAGE, "--%s is for speculative decoding: say what proposes tokens, --draft MODEL",
                        rt_given(line, "accepted") ? "accepted" : "draft-tokens");
-    if (drafts && isnan(arguments->accepted))
-        return rt_fail(RT_EUSAGE,
-                       "--draft: say how many tokens a check makes in the mean, as measured with your "
-                       "prompts: --accepted 2.4");
-    if (drafts && arguments->accepted > 1 + (double)arguments->drafted)
-        return rt_fail(RT_EUSAGE,
-                       "--accepted %g: a check of %" PRId64 " proposed tokens makes %" PRId64 " at most",
-                       arguments->accepted, arguments->drafted, arguments->drafted + 1);
     if (drafts && arguments->prefill_replicas > 0)
         return rt_fail(RT_EUSAGE,
                        "--draft beside --prefill-replicas: whose cache of the draft moves is not simulated; "
                        "leave one out");
-    return RT_OK;
-}
-
-/* At least one token of each. */
-static void take_range(double ratio, struct rt_serve_lengths *lengths)
-{
-    int64_t least = (int64_t)floor(ratio * (double)lengths->most);
-    if (ratio < 1)
-        lengths->least = least > 1 ? least : 1;
+    return drafts ? rt_draft_check(arguments->drafted, arguments->accepted) : RT_OK;
 }
 
 /* Of a prompt: one, where their side alone is given. */
@@ -614,46 +583,18 @@ static int serve(const struct arguments *arguments, const struct service *servic
     return status;
 }
 
-/* The model's own layer for a further token (DeepSeek-V3, section 2.2) as a model of that layer, embedding
- * and head. Its product of two hidden sizes is left out; embedding and head take room once more than they do.
- */
-static int own_draft(const struct arguments *arguments, const struct rt_model_source *of,
-                     struct rt_model_source *out)
-{
-    const struct rt_model *model = &of->model;
-    if (model->layered.predicting < 1)
-        return rt_fail(
-            RT_EUSAGE,
-            "--draft mtp: the config.json of %s names no layers for predicting further tokens; name a "
-            "model that proposes",
-            arguments->model);
-    if (model->layered.kind_count > 0)
-        return rt_fail(RT_EUSAGE,
-                       "--draft mtp: layers of %s differ, and what those that predict further tokens are is "
-                       "not read; name a model that proposes",
-                       arguments->model);
-    *out = *of;
-    out->model.layers = 1;
-    out->model.experts.dense_layers = 0;
-    return RT_OK;
-}
-
 /* As its own checkpoint is stored, on the server's runtime. */
 static int find_draft(const struct arguments *arguments, const struct rt_model_source *model,
                       const struct rt_device *device, struct rt_model_source *source, struct rt_draft *out)
 {
     struct arguments own = *arguments;
-    bool mtp = strcmp(arguments->draft, "mtp") == 0;
     own.model = arguments->draft;
-    if (!mtp)
+    if (!rt_draft_is_own(arguments->draft))
         own.step.quant = own.step.kv_cache = RT_NOT_GIVEN;
     own.step.image = own.step.images = 0;
-    *out = (struct rt_draft){arguments->draft, &source->model, .drafted = arguments->drafted,
+    *out = (struct rt_draft){arguments->draft, source, .drafted = arguments->drafted,
                              .accepted = arguments->accepted};
-    int status = mtp ? own_draft(arguments, model, source) : rt_model_source_find(arguments->draft, source);
-    if (status == RT_OK && rt_model_source_traced(source))
-        return rt_fail(RT_EUSAGE, "--draft %s is an %s; give the model's config.json", arguments->draft,
-                       source->importer->what);
+    int status = rt_draft_find(arguments->draft, model, source);
     return status == RT_OK ? settle_step(&own, source, device, &out->graph) : status;
 }
 
@@ -705,8 +646,8 @@ static int settle_load(struct arguments *arguments, const struct rt_model *model
                        struct rt_serve_trace *trace)
 {
     struct rt_serve_load *load = &arguments->load;
-    take_range(arguments->range_ratio, &load->input);
-    take_range(arguments->range_ratio, &load->output);
+    rt_serve_lengths_spread(arguments->range_ratio, &load->input);
+    rt_serve_lengths_spread(arguments->range_ratio, &load->output);
     if (arguments->step.image > 0 && rt_model_sees(model)) {
         int64_t tokens =
             images_of(&arguments->step) * rt_vision_tower_tokens(&model->vision_tower, arguments->step.image);

@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 static int64_t most(int64_t a, int64_t b)
 {
@@ -78,6 +79,52 @@ struct rt_anchor rt_deployment_anchor(const struct rt_deployment_options *option
     return rt_anchor_of(options->predictor->anchors, &kind);
 }
 
+bool rt_draft_is_own(const char *name)
+{
+    return strcmp(name, "mtp") == 0;
+}
+
+int rt_draft_check(int64_t drafted, double accepted)
+{
+    if (isnan(accepted))
+        return rt_fail(RT_EUSAGE,
+                       "{draft}: say how many tokens a check makes in the mean, as measured with your prompts: "
+                       "{accepted} 2.4");
+    if (accepted > 1 + (double)drafted)
+        return rt_fail(RT_EUSAGE,
+                       "{accepted} %g: a check of %" PRId64 " proposed tokens makes %" PRId64 " at most",
+                       accepted, drafted, drafted + 1);
+    return RT_OK;
+}
+
+static int own_layer(const struct rt_model_source *of, struct rt_model_source *out)
+{
+    const struct rt_model *model = &of->model;
+    if (model->layered.predicting < 1)
+        return rt_fail(RT_EUSAGE,
+                       "{draft} mtp: the config.json of %s names no layers for predicting further tokens; "
+                       "name a model that proposes",
+                       of->spec);
+    if (model->layered.kind_count > 0)
+        return rt_fail(RT_EUSAGE,
+                       "{draft} mtp: layers of %s differ, and what those that predict further tokens are is "
+                       "not read; name a model that proposes",
+                       of->spec);
+    *out = *of;
+    out->model.layers = 1;
+    out->model.experts.dense_layers = 0;
+    return RT_OK;
+}
+
+int rt_draft_find(const char *name, const struct rt_model_source *of, struct rt_model_source *out)
+{
+    int status = rt_draft_is_own(name) ? own_layer(of, out) : rt_model_source_find(name, out);
+    if (status == RT_OK && rt_model_source_traced(out))
+        return rt_fail(RT_EUSAGE, "{draft} %s is an %s; give the model's config.json", name,
+                       out->importer->what);
+    return status;
+}
+
 /* The draft on the same GPUs, cut alike; no host is between its steps. */
 static int add_draft(const struct rt_deployment_options *options, const struct rt_step_cost_options *of_model,
                      struct rt_deployment *out)
@@ -87,7 +134,7 @@ static int add_draft(const struct rt_deployment_options *options, const struct r
     cost.graph = draft->graph;
     cost.server = NULL;
     cost.scale = 1;
-    int status = rt_step_cost_new(draft->model, options->predictor, options->device, &cost, &out->draft);
+    int status = rt_step_cost_new(&draft->source->model, options->predictor, options->device, &cost, &out->draft);
     if (status != RT_OK)
         return rt_fail_context(status, "the draft %s", draft->name);
     out->speculation = rt_malloc(sizeof *out->speculation);

@@ -2,6 +2,7 @@
 #ifndef ROOFTILE_PREDICT_SERVING_DEPLOYMENT_H
 #define ROOFTILE_PREDICT_SERVING_DEPLOYMENT_H
 
+#include "models/networks/source.h"
 #include "models/predictors/predictor/anchors.h"
 #include "predict/serving/simulate.h"
 #include "predict/serving/speculation.h"
@@ -10,11 +11,19 @@
 /* What proposes tokens: speculation.h. */
 struct rt_draft {
     const char *name;
-    const struct rt_model *model;
+    const struct rt_model_source *source;
     struct rt_graph_options graph; /* as rt_step_settle leaves it */
     int64_t drafted;
     double accepted;
 };
+
+/* RT_EUSAGE where so many of the proposed tokens cannot be accepted, or nobody says how many are (NaN). */
+int rt_draft_check(int64_t drafted, double accepted);
+/* The model of a draft's name: "mtp" is the layer for a further token of `of` itself (DeepSeek-V3, section
+ * 2.2), a model of that layer, embedding and head. Its product of two hidden sizes is left out; embedding and
+ * head take room once more than they do. Else the errors of rt_model_source_find. */
+int rt_draft_find(const char *name, const struct rt_model_source *of, struct rt_model_source *out);
+bool rt_draft_is_own(const char *name); /* "mtp" */
 
 struct rt_deployment_options {
     const char *name; /* of the model, in sentences */

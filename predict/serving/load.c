@@ -1,6 +1,7 @@
 /* Requests of a load, one after the other, and lists of them in files. See load.h. */
 #include "predict/serving/load.h"
 #include "base/csv.h"
+#include "base/options.h"
 #include "base/status.h"
 #include "base/strings.h"
 
@@ -52,6 +53,27 @@ int rt_serve_load_check(const struct rt_serve_load *load)
         return rt_fail(RT_EUSAGE, "say how many requests there are");
     status = check_lengths("prompts", &load->input);
     return status == RT_OK ? check_lengths("outputs", &load->output) : status;
+}
+
+int rt_serve_lengths_read(const char *option, const char *text, void *value)
+{
+    struct rt_serve_lengths *lengths = value;
+    const char *colon = strchr(text, ':');
+    char *least = colon != NULL ? rt_format("%.*s", (int)(colon - text), text) : rt_strdup(text);
+    int status = rt_argument_integer(option, least, 1, RT_MOST_SERVED_TOKENS, &lengths->least);
+    free(least);
+    lengths->most = lengths->least;
+    if (status == RT_OK && colon != NULL)
+        status =
+            rt_argument_integer(option, colon + 1, lengths->least, RT_MOST_SERVED_TOKENS, &lengths->most);
+    return status;
+}
+
+void rt_serve_lengths_spread(double ratio, struct rt_serve_lengths *lengths)
+{
+    int64_t least = (int64_t)floor(ratio * (double)lengths->most);
+    if (ratio < 1)
+        lengths->least = least > 1 ? least : 1;
 }
 
 void rt_serve_source_open(struct rt_serve_source *source, const struct rt_serve_load *load)

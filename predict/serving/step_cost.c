@@ -29,6 +29,7 @@ struct rt_step_cost {
     struct rt_cost_table ln_half_width[KINDS];          /* of intervals, by rows; value 0 */
     struct rt_cost_table cache;                         /* bytes by tokens of a sequence; value 0 */
     double launches[KINDS];                             /* of kernels in a pass */
+    double expert_layers[KINDS];                        /* in a pass */
     struct rt_trust trust;                              /* of a decode step in the middle of the grids */
     double weights, activations, memory_gib;
     double move_us_per_byte, level, scale;
@@ -231,7 +232,7 @@ static struct rt_cost_cell *cell_of(const struct rt_step_cost *cost, const struc
 static void take_launches(struct rt_step_cost *cost, const struct wanted *wanted,
                           const struct rt_forecast *forecast)
 {
-    double launches = 0;
+    double launches = 0, expert_layers = 0;
     for (size_t i = 0; i < forecast->launch_count; i++) {
         const struct rt_forecast_launch *launch = &forecast->launches[i];
         const struct rt_node *node = &wanted->graph.nodes[launch->node];
@@ -239,10 +240,13 @@ static void take_launches(struct rt_step_cost *cost, const struct wanted *wanted
         struct rt_cost_cell *cell = cell_of(cost, wanted, node->role);
         cell->value[part_of(launch)] += us;
         cell->value[RT_CELL_BOUND] += times * launch->roofline_us;
-        launches += (double)rt_graph_repeat(&wanted->graph, node);
+        double repeat = (double)rt_graph_repeat(&wanted->graph, node);
+        launches += repeat;
+        expert_layers += rt_call_family(&launch->kernel.call) == RT_FAMILY_MOE ? repeat : 0;
     }
     if (!wanted->tower && wanted->roles >> RT_NODE_TOKENS & 1) {
         cost->launches[wanted->kind] = fmax(cost->launches[wanted->kind], launches);
+        cost->expert_layers[wanted->kind] = fmax(cost->expert_layers[wanted->kind], expert_layers);
         double ln_half_width = log(forecast->interval_high_us / forecast->total_us);
         rt_cost_table_cell(&cost->ln_half_width[wanted->kind], wanted->x, 0)->value[0] = ln_half_width;
     }
@@ -629,6 +633,7 @@ static double host_us(const struct rt_step_cost *cost, const struct rt_serve_bat
     double each =
         kind == MIXED ? fmax(cost->server.launch_us, cost->server.eager_us) : cost->server.launch_us;
     double launches_us = each * cost->launches[kind];
+    launches_us += kind == MIXED ? cost->server.experts_us * cost->expert_layers[kind] : 0;
     return fmax(launches_us - kernels_us, 0) +
            rt_server_step_us(&cost->server, sequences, rt_step_cost_gpus(cost), cost->pipeline);
 }

@@ -48,6 +48,8 @@ struct rt_server {
     double gpu_us;                  /* more for each GPU beside the first of a stage */
     double launch_us; /* of a kernel, one by one: rt_forecast_options.host_us; 0: as CUDA graphs */
     double eager_us;  /* of an operator of a step with prompts, which no graph holds; 0: behind the GPU */
+    double experts_us; /* of a layer of experts of such a step, beside its operators: routing, permuting,
+                          launching one product after the other */
     double
         request_us; /* of a request, beside the steps: HTTP, tokenizer, the way to the scheduler and back */
 };

@@ -1,9 +1,10 @@
 """Does `rooftile plan` choose the cuts that measured runs show to be best?
 
-    plan_silicon.py ROOFTILE SILICON.csv [-v]
+    plan_silicon.py ROOFTILE SILICON.csv [-v] [--risk 0.9]
 
 SILICON.csv holds measured runs as AIConfigurator publishes them. Runs of one model, server, GPU, precision and lengths
-that differ in cut and users are a group. `rooftile plan --exhaustive` forecasts each run; the measured tokens/s of a GPU
+that differ in cut and users are a group. `rooftile plan --ramp 0s` forecasts each run with the load that was measured, all users at
+once, lengths from 0.8 where InferenceX drew them (scripts/corpora/aiconfigurator_serving.py); the measured tokens/s of a GPU
 follow from the run's own TTFT and TPOT (users * osl / (TTFT + (osl - 1) TPOT) / GPUs). For every measured TPOT of a group,
 plus 10 %, as a target:
 
@@ -11,9 +12,12 @@ plus 10 %, as a target:
     regret: how much less it gives, as measured, than the best run whose measured TPOT meets it;
     missed: the measured TPOT of the chosen run is above the target (and it has no regret).
 
+With --risk a forecast TPOT is the end of its interval that times stay below so often.
+
 Rank correlation is Spearman's, over the runs of a group, of forecast and measured tokens/s of a GPU. Prints a row for each model, server and GPU."""
 import collections
 import csv
+import math
 import statistics
 import subprocess
 import sys
@@ -25,6 +29,7 @@ MODELS = {"meta-llama/Llama-3.1-8B-Instruct": "llama-3.1-8b", "nvidia/Llama-3.1-
 SERVERS = {"trtllm": "tensorrt-llm", "vllm": "vllm", "sglang": "sglang"}
 GPUS = {"h100_sxm": "H100", "h200_sxm": "H200"}
 rooftile, path = sys.argv[1], sys.argv[2]
+risk = sys.argv[sys.argv.index("--risk") + 1:][:1] if "--risk" in sys.argv else []
 
 
 def cut(row):
@@ -38,20 +43,22 @@ def groups():
                 int(row["attention_dp_size"] or 1) > 1 or cut(row)[1] > cut(row)[0] or int(row["osl"]) < 2):
             continue
         key = tuple(row[k] for k in ("model_path", "backend", "system", "precision", "moe_quant_mode", "isl", "osl"))
+        key += ("1" if "gap-analysis" in row["silicon_data_source"] else "0.8",)
         found[key].setdefault((cut(row), int(row["batch_size"])), []).append(
             (float(row["silicon_ttft_ms"]), float(row["silicon_tpot_ms"])))
     return {k: v for k, v in found.items() if len({c for c, _ in v}) > 1}
 
 
 def forecast(key, runs):
-    model, server, system, precision, experts, isl, osl = key
+    model, server, system, precision, experts, isl, osl, ratio = key
     quant = "fp8_block" if experts == "fp8_block" else "fp8" if precision == "fp8" else "bf16"
     cache = "fp8" if precision == "fp8" and server == "trtllm" else "bf16"
     with tempfile.NamedTemporaryFile(suffix=".csv") as out:
         command = [rooftile, "plan", "--model", MODELS[model], "--gpu", GPUS[system], "--server", SERVERS[server],
                    "--gpus", ",".join(str(n) for n in sorted({c[0] for c, _ in runs})), "--isl", isl, "--osl", osl,
                    "--users", ",".join(str(n) for n in sorted({u for _, u in runs})), "--quantisation", quant,
-                   "--kv-cache", cache, "--no-disaggregation", "--exhaustive", "-q", "--overwrite", "--csv", out.name]
+                   "--kv-cache", cache, "--no-disaggregation", "--ramp", "0s", "--think", "0s", "--range-ratio", ratio, "-q", "--overwrite",
+                   "--csv", out.name, *(["--risk", *risk] if risk else [])]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode != 0:
             return None, done.stderr.strip()
@@ -59,7 +66,7 @@ def forecast(key, runs):
         for row in csv.DictReader(open(out.name)):
             if row["pp"] == "1" and row["attention_dp"] == "1" and row["tpot_p50_ms"]:
                 key = ((int(row["tp"]), int(row["ep"])), int(row["users"]) // int(row["servers"]))
-                table[key] = (float(row["tpot_p50_ms"]), float(row["gpu_tokens_per_s"]))
+                table[key] = (float(row["tpot_p50_ms"]) * (math.exp(float(row["half_width_ln"])) if risk else 1), float(row["gpu_tokens_per_s"]))
         return table, None
 
 

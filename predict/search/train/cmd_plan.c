@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_GPUS = 1 << 20, MOST_TOKENS = 1 << 20 };
+enum { MOST_GPUS = 1 << 20 };
 
 struct arguments {
     struct rt_plan_arguments shared;
@@ -58,24 +58,40 @@ static const struct rt_option options[] = {
              .suggests = rt_predictor_suggest),
      "A predictor file, or \"roofline\"; pretrained: what comes with rooftile"},
     RT_HEADING("Serving: traffic and target:"),
-    {"isl", 0, "N", RT_INTEGER(struct arguments, serving.isl, 1, MOST_TOKENS),
-     "Tokens of a prompt; must be given"},
-    {"osl", 0, "N", RT_INTEGER(struct arguments, serving.osl, 2, MOST_TOKENS),
-     "Tokens of an answer; must be given"},
+    {"isl", 0, "N[:N]", RT_OWN(struct arguments, serving.isl, rt_serve_lengths_read),
+     "Tokens of a prompt: all alike, or even between two lengths; must be given"},
+    {"osl", 0, "N[:N]", RT_OWN(struct arguments, serving.osl, rt_serve_lengths_read),
+     "Tokens of an answer, likewise; must be given"},
+    {"range-ratio", 0, "R", RT_NUMBER(struct arguments, serving.range_ratio, 0, 1),
+     "Lengths even between R x --isl and --isl, and likewise of --osl, as in `simulate`"},
+    {"prefix-share", 0, "PERCENT", RT_NUMBER(struct arguments, serving.prefix_percent, 0, 100),
+     "Of every prompt, that all have in common, as a system's prompt"},
+    {"requests-from", 0, "FILE", RT_TEXT(struct arguments, serving.trace, .reads = rt_reads_path),
+     "Requests as they came, in place of --isl and --osl: what `simulate` takes as --trace"},
     {"image", 0, "N", RT_INTEGER(struct arguments, serving.image, 1, RT_MOST_PIXELS),
      "Side in pixels of the images of a prompt, beside its --isl tokens of text (models with a tower of "
      "images)"},
     {"images", 0, "N", RT_INTEGER(struct arguments, serving.images, 1, RT_MOST_PROMPT_IMAGES),
      "Images of a prompt (default: 1 with --image)"},
-    {"ttft", 0, "MS", RT_MILLISECONDS(struct arguments, serving.ttft_ms, 1e-3, 1e9),
-     "The first token is to come within so many ms, or 0.5s (default: any time)"},
-    {"tpot", 0, "MS", RT_MILLISECONDS(struct arguments, serving.tpot_ms, 1e-3, 1e9),
-     "Each further token is to come within so many ms, in the mean of a request (default: any time)"},
+    {"ttft", 0, "MS[@P],...", RT_OWN(struct arguments, serving.ttft, rt_serving_times_read),
+     "The first token is to come within so many ms, or 0.5s, for P percent of requests: 500@50,2s@99 (default: "
+     "any time; without P that of --percentile)"},
+    {"tpot", 0, "MS[@P],...", RT_OWN(struct arguments, serving.tpot, rt_serving_times_read),
+     "Each further token is to come within so many ms, in the mean of a request, likewise"},
     {"percentile", 0, "P", RT_CHOICE(struct arguments, serving.percentile, rt_serving_percentiles),
-     "Of requests for which that holds: 50, 90 or 99"},
+     "Of requests that times are shown for, and targets hold for: 50, 90 or 99"},
     {"rate", 0, "X", RT_NUMBER(struct arguments, serving.rate, 1e-6, 1e9),
      "Requests that come a second (Poisson): how many GPUs do (default: each server has as many users as is "
      "best)"},
+    {"headroom", 0, "PERCENT", RT_NUMBER(struct arguments, serving.headroom_percent, 0, 1e4),
+     "So many percent more requests than come are to be served: of a peak"},
+    {"spare", 0, "N", RT_INTEGER(struct arguments, serving.spare, 0, 64),
+     "So many servers of each kind may be lost, and the others serve what comes"},
+    {"think", 0, "TIME", RT_SECONDS(struct arguments, serving.think_us, 0, 1e6),
+     "Mean time between an answer and its user's next request, such as 2s (default 0.02s)"},
+    {"ramp", 0, "TIME", RT_SECONDS(struct arguments, serving.ramp_us, 0, 1e6),
+     "Users begin within this time and end with the last request, as benchmarks do with 0s (default: a load "
+     "that lasts); all candidates are simulated"},
     {"risk", 0, "P", RT_NUMBER(struct arguments, serving.risk, 0.5, 0.99),
      "Targets are to hold with this probability, such as 0.9: at the end of the forecast's interval that "
      "times "
@@ -91,6 +107,13 @@ static const struct rt_option options[] = {
      "Users at once of one server (default: 1 to 512, powers of two and what is halfway between)"},
     {"no-disaggregation", 0, NULL, RT_FLAG(struct arguments, serving.together),
      "Every server prefills and decodes: no servers that do one of the two alone"},
+    {"draft", 0, "MODEL",
+     RT_TEXT(struct arguments, serving.draft, .reads = rt_model_reads, .suggests = rt_model_suggest),
+     "Every server decodes speculatively: a model that proposes tokens, or mtp, as in `simulate`"},
+    {"draft-tokens", 0, "N", RT_INTEGER(struct arguments, serving.drafted, 1, 64),
+     "Tokens that the draft proposes before each check (default 5)"},
+    {"accepted", 0, "X", RT_NUMBER(struct arguments, serving.accepted, 1, 65),
+     "Tokens that a check makes of a sequence in the mean: 1 to 1 + --draft-tokens"},
     RT_HEADING("Serving: how:"),
     {"server", 0, "NAME",
      RT_OWN(struct arguments, serving.server, rt_server_argument, .suggests = rt_server_suggest),
@@ -165,7 +188,7 @@ static const struct rt_option options[] = {
      "has it"},
     {"link-gbs", 0, "X", RT_NUMBER(struct arguments, shared.link_gbs, 1e-3, 1e6),
      "What a GPU sends to others, 10^9 bytes/s one way (default: by the GPU's description)"},
-    RT_HEADING("Training: servers:"),
+    RT_HEADING("Servers and what joins them:"),
     RT_STEP_CLUSTER_OPTIONS(struct arguments, training.step),
     RT_HEADING("Search:"),
     {"exhaustive", 0, NULL, RT_FLAG(struct arguments, shared.exhaustive),
@@ -206,7 +229,8 @@ static int check_half(const struct rt_command_line *line)
     static const char *const serving[] = {
         "isl",   "osl",      "ttft",   "tpot",         "percentile", "rate", "quantisation",
         "users", "kv-cache", "server", "transfer-gbs", "requests",   "seed", "no-disaggregation",
-        "risk",  "compose",  "image",  "images",       NULL};
+        "risk",  "compose",  "image",  "images",       "range-ratio", "prefix-share", "requests-from",
+        "headroom", "spare", "think", "ramp", "draft", "draft-tokens", "accepted", NULL};
     static const char *const training[] = {"batch",
                                            "seq",
                                            "tokens",
@@ -222,10 +246,6 @@ static int check_half(const struct rt_command_line *line)
                                            "dp",
                                            "micro-batch",
                                            "recompute",
-                                           "node-gpus",
-                                           "node-gbs",
-                                           "network",
-                                           "oversubscription",
                                            "trace",
                                            "vp",
                                            "cp",
@@ -320,6 +340,9 @@ static int run(const struct rt_command_line *line)
         status = rt_point_shard_check(arguments->shared.shard, rt_plan_journal_of(&arguments->shared),
                                       "--csv", rt_given_of(line, of_all));
     arguments->shared.key = key_of(line);
+    if (status == RT_OK)
+        status = rt_step_read_cluster(&arguments->training.step);
+    arguments->shared.cluster = arguments->training.step.parallel.cluster;
     if (status == RT_OK)
         status = rt_model_source_find_as(arguments->shared.model, arguments->shared.as, &source);
     if (status != RT_OK)

@@ -34,31 +34,38 @@ static double most_requests(const struct rt_serving_plan *plan, const struct rt_
 {
     const struct rt_serving_engine *engine = &plan->engine[c->engine];
     size_t level = level_of(plan, c);
+    int64_t spare = plan->request->spare;
+    double left = fmax((double)(c->engines - spare), 0);
     if (c->prefills == 0)
-        return c->engines * engine->requests_rate[level];
-    return fmin(c->prefills * plan->engine[c->prefill].prompts_rate,
-                c->engines * engine->decodes_rate[level]);
+        return left * engine->requests_rate[level];
+    return fmin(fmax((double)(c->prefills - spare), 0) * plan->engine[c->prefill].prompts_rate,
+                left * engine->decodes_rate[level]);
 }
 
 /* Little's law, engine.h, of the time in the servers: a request's way to them keeps nobody from coming.
- * Without a target the wait for the first token is that for everybody's prompts. */
+ * Without a target the wait for the first token is that for everybody's prompts. Where requests differ the law
+ * says nothing of how their times are shared out. */
 static double least_tpot_us(const struct rt_serving_plan *plan, const struct rt_serving_candidate *c,
                             double rate)
 {
     const struct rt_serving_request *request = plan->request;
     const struct rt_serving_engine *engine = &plan->engine[c->engine], *prefill = &plan->engine[c->prefill];
     double users = (double)c->users * c->engines, served = c->prefills > 0 ? c->prefills : c->engines;
-    double wait_us = isnan(request->ttft_us)
-                         ? ceil(users / served) * prefill->prompt_us / (1 - RT_SERVING_SLACK)
-                         : fmax(request->ttft_us - request->server->request_us, 0);
+    double target_us = rt_serving_target_most(&request->ttft);
+    double wait_us = isnan(target_us)
+                         ? ceil(users / served) * prefill->longest_prompt_us / (1 - RT_SERVING_SLACK)
+                         : fmax(target_us - request->server->request_us, 0);
+    if (request->traffic.varied)
+        return engine->token_us;
     if (c->users == 0) {
         const double *rates = c->prefills > 0 ? engine->decodes_rate : engine->requests_rate;
-        users = (1 - RT_SERVING_SLACK) * c->engines *
-                rt_serving_engine_least_users(request, engine, rates, request->rate / c->engines);
+        double left = (double)(c->engines - request->spare);
+        users = (1 - RT_SERVING_SLACK) * left *
+                rt_serving_engine_least_users(request, engine, rates, request->rate / left);
         rate = request->rate;
     }
-    wait_us += c->users > 0 ? RT_SERVE_THINK_US : 0;
-    double us = (1e6 * users / rate - wait_us) / (double)(request->osl - 1);
+    wait_us += c->users > 0 ? request->load.think_us : 0;
+    double us = (1e6 * users / rate - wait_us) / (request->traffic.output - 1);
     return fmax(us, engine->token_us);
 }
 
@@ -68,7 +75,7 @@ static void set_bounds(const struct rt_serving_plan *plan, struct rt_serving_can
     double rate = most_requests(plan, c);
     c->least_ttft_us = plan->engine[c->prefill].prompt_us + request->server->request_us;
     c->most_user = 1e6 / least_tpot_us(plan, c, rate);
-    c->most_gpu = (c->users > 0 ? rate : request->rate) * (double)request->osl / c->gpus;
+    c->most_gpu = (c->users > 0 ? rate : request->rate) * request->traffic.output / c->gpus;
 }
 
 /* --- fates that need no simulation --- */
@@ -88,13 +95,16 @@ static enum rt_serving_fate fate_of(const struct rt_serving_plan *plan, struct r
     if (!caches_fit(plan, c))
         return RT_SERVING_CACHE;
     set_bounds(plan, c);
+    if ((!isnan(request->rate) && c->engines <= request->spare) ||
+        (c->prefills > 0 && c->prefills <= request->spare))
+        return RT_SERVING_SLOW_RATE;
     if (request->exhaustive)
         return RT_SERVING_FRONT;
-    if (c->least_ttft_us > request->ttft_us) /* not of NaN */
+    if (c->least_ttft_us > rt_serving_target_least(&request->ttft)) /* not of NaN */
         return RT_SERVING_SLOW_TTFT;
     if (most_requests(plan, c) < request->rate)
         return RT_SERVING_SLOW_RATE;
-    if (1e6 / c->most_user > request->tpot_us)
+    if (1e6 / c->most_user > rt_serving_target_least(&request->tpot))
         return RT_SERVING_SLOW_TPOT;
     return RT_SERVING_FRONT;
 }
@@ -222,24 +232,35 @@ static struct rt_serve_load load_of(const struct rt_serving_plan *plan, const st
 {
     const struct rt_serving_request *request = plan->request;
     int64_t users = (int64_t)c->users * c->engines;
-    struct rt_serve_load load = {.arrivals = users > 0 ? RT_CLOSED_LOOP : RT_POISSON,
-                                 .concurrency = users,
-                                 .rate = request->rate,
-                                 .input = {request->isl, request->isl},
-                                 .output = {request->osl, request->osl},
-                                 .think_us = RT_SERVE_THINK_US,
-                                 .requests = request->requests > 0 ? (1 + request->requests) * users : 0,
-                                 .seed = request->seed};
+    bool lasts = users > 0 && isnan(request->load.ramp_us);
+    struct rt_serve_load load = request->load;
+    load.arrivals = users > 0 ? RT_CLOSED_LOOP : load.trace != NULL ? RT_TRACE : RT_POISSON;
+    load.concurrency = users;
+    load.rate = request->rate;
+    load.seed = request->seed;
+    load.ramp_us = users > 0 && !lasts ? load.ramp_us : 0;
     if (users > 0)
-        rt_serve_load_last(&load, system);
+        load.requests = request->requests > 0 ? (lasts + request->requests) * users : 0;
     else
-        load.requests = request->requests > 0 ? request->requests : COMING;
+        load.requests = request->requests > 0 || load.trace != NULL ? request->requests : COMING;
+    if (lasts)
+        rt_serve_load_last(&load, system);
     return load;
 }
 
-static double quantile(const struct rt_serve_quantiles *quantiles, int percentile)
+static void set_percentiles(const struct rt_serve_quantiles *quantiles, double *out)
 {
-    return percentile == 50 ? quantiles->p50 : percentile == 90 ? quantiles->p90 : quantiles->p99;
+    out[0] = quantiles->p50;
+    out[1] = quantiles->p90;
+    out[2] = quantiles->p99;
+}
+
+static double idle_of(const struct rt_serve_result *result)
+{
+    double busy_us = 0;
+    for (int k = 0; k < RT_SERVE_STEPS; k++)
+        busy_us += result->time_us[k];
+    return result->idle_us / fmax(result->idle_us + busy_us, 1e-9);
 }
 
 /* Of a decode step of its users at their mean context; with a rate of one. */
@@ -250,7 +271,7 @@ static double interval_of(const struct rt_serving_plan *plan, const struct rt_se
     const struct rt_serve_batch batch = {.decodes = users,
                                          .padded = rt_serving_engine_padded(&plan->engine[c->engine], users),
                                          .context =
-                                             (double)users * (double)(request->isl + request->osl / 2)};
+                                             (double)users * floor(request->traffic.input + request->traffic.output / 2)};
     return rt_step_cost_ln_half_width(plan->engine[c->engine].deployment.cost, &batch);
 }
 
@@ -259,9 +280,9 @@ static double interval_of(const struct rt_serving_plan *plan, const struct rt_se
 static double requests_per_s(const struct rt_serving_plan *plan, const struct rt_serve_load *load,
                              const struct rt_serving_candidate *c, const struct rt_serve_result *result)
 {
-    double coming_us = 1e6 * (double)load->requests / plan->request->rate;
-    double alone_us = plan->engine[c->prefill].prompt_us +
-                      (double)plan->request->osl * fmax(result->tpot_us.p99, result->tpot_us.p50);
+    double coming_us = 1e6 * (double)rt_serve_load_requests(load) / plan->request->rate;
+    double alone_us = plan->engine[c->prefill].longest_prompt_us +
+                      plan->request->traffic.output * fmax(result->tpot_us.p99, result->tpot_us.p50);
     bool keeps_up = c->users == 0 && result->duration_us <= 1.15 * coming_us + 2 * alone_us;
     return keeps_up ? plan->request->rate : result->requests_per_s;
 }
@@ -272,13 +293,15 @@ int rt_serving_simulate(const struct rt_serving_plan *plan, size_t candidate, do
     const struct rt_serving_candidate *c = &plan->candidate[candidate];
     const struct move move = {plan, &plan->engine[c->prefill]};
     bool alone = c->prefills == 0;
-    struct rt_serve_system system = {.serve = group_of(plan, c->prefill, alone ? c->engines : c->prefills),
-                                     .router = RT_LEAST_LOADED};
-    const struct rt_serve_options options = {.ttft_target_us = request->ttft_us,
-                                             .tpot_target_us = request->tpot_us};
+    int64_t spare = c->users > 0 ? 0 : request->spare;
+    struct rt_serve_system system = {
+        .serve = group_of(plan, c->prefill, (alone ? c->engines : c->prefills) - spare),
+        .router = RT_LEAST_LOADED};
+    const struct rt_serve_options options = {.ttft_target_us = rt_serving_target_most(&request->ttft),
+                                             .tpot_target_us = rt_serving_target_most(&request->tpot)};
     struct rt_serve_result result;
     if (!alone) {
-        system.decode = group_of(plan, c->engine, c->engines);
+        system.decode = group_of(plan, c->engine, c->engines - spare);
         system.transfer_us = move_us;
         system.transfer_context = &move;
         system.transfer_overlap = true;
@@ -287,14 +310,14 @@ int rt_serving_simulate(const struct rt_serving_plan *plan, size_t candidate, do
     int status = rt_serve_simulate(&load, &system, &options, &result);
     if (status != RT_OK)
         return status;
-    numbers[RT_PLANNED_TTFT] = quantile(&result.ttft_us, request->percentile);
-    numbers[RT_PLANNED_TPOT] = quantile(&result.tpot_us, request->percentile);
-    numbers[RT_PLANNED_TTFT_HALF] = result.ttft_us.p50;
-    numbers[RT_PLANNED_TPOT_HALF] = result.tpot_us.p50;
+    set_percentiles(&result.ttft_us, numbers + RT_PLANNED_TTFT);
+    set_percentiles(&result.tpot_us, numbers + RT_PLANNED_TPOT);
     numbers[RT_PLANNED_REQUESTS] = requests_per_s(plan, &load, c, &result);
-    numbers[RT_PLANNED_TOKENS] = numbers[RT_PLANNED_REQUESTS] * (double)request->osl;
+    numbers[RT_PLANNED_TOKENS] =
+        numbers[RT_PLANNED_REQUESTS] * result.output_tokens / (double)result.requests;
     numbers[RT_PLANNED_GOOD] = numbers[RT_PLANNED_REQUESTS] * result.good_requests / (double)result.requests;
     numbers[RT_PLANNED_INTERVAL] = interval_of(plan, c);
     numbers[RT_PLANNED_WAITING] = result.waiting_mean;
+    numbers[RT_PLANNED_IDLE] = idle_of(&result);
     return RT_OK;
 }

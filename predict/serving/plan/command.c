@@ -4,6 +4,7 @@
 #include "base/progress.h"
 #include "base/sort.h"
 #include "base/status.h"
+#include "base/strings.h"
 #include "base/target.h"
 #include "models/networks/architectures/architecture.h"
 #include "models/networks/tower.h"
@@ -11,11 +12,11 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { MOST_USERS = 4096, MOST_GPUS = 1024 };
 
 const char *const rt_serving_percentiles[RT_SERVING_PERCENTILES] = {"50", "90", "99"};
-static const int percents[RT_SERVING_PERCENTILES] = {50, 90, 99};
 
 int rt_rising_numbers_read(const char *option, const char *text, const struct rt_range_kind *kind,
                            size_t most, struct rt_numbers *out)
@@ -53,11 +54,47 @@ int rt_serving_users_read(const char *option, const char *text, void *value)
     return rt_rising_numbers_read(option, text, &kind, RT_SERVING_LEVELS, value);
 }
 
+/* One of them: "2s@99". */
+static int read_time(const char *option, const char *text, struct rt_serving_times *times)
+{
+    static const struct rt_option_value ms = {.from = 1e-3, .to = 1e9};
+    const char *at = strchr(text, '@');
+    double *out = &times->shown_ms;
+    for (int p = 0; at != NULL && p < RT_SERVING_PERCENTILES; p++)
+        if (strcmp(at + 1, rt_serving_percentiles[p]) == 0)
+            out = &times->ms[p];
+    if (at != NULL && out == &times->shown_ms)
+        return rt_fail(RT_EUSAGE, "%s %s: a time is for 50, 90 or 99%% of requests, as 500@50,2s@99", option,
+                       text);
+    if (!isnan(*out))
+        return rt_fail(RT_EUSAGE, "%s %s: a time for as many requests is given already", option, text);
+    char *time = at != NULL ? rt_format("%.*s", (int)(at - text), text) : rt_strdup(text);
+    int status = rt_read_milliseconds(&ms, option, time, out);
+    free(time);
+    return status;
+}
+
+int rt_serving_times_read(const char *option, const char *text, void *value)
+{
+    char *words = rt_strdup(text), *rest = words;
+    int status = RT_OK;
+    *(struct rt_serving_times *)value = (struct rt_serving_times){{NAN, NAN, NAN}, NAN};
+    for (char *word; status == RT_OK && (word = strsep(&rest, ",")) != NULL;)
+        status = read_time(option, word, value);
+    free(words);
+    return status;
+}
+
 void rt_serving_arguments_init(struct rt_serving_arguments *arguments)
 {
     *arguments = (struct rt_serving_arguments){.server = rt_server_default(),
-                                               .ttft_ms = NAN,
-                                               .tpot_ms = NAN,
+                                               .ttft = {{NAN, NAN, NAN}, NAN},
+                                               .tpot = {{NAN, NAN, NAN}, NAN},
+                                               .range_ratio = 1,
+                                               .think_us = NAN,
+                                               .ramp_us = NAN,
+                                               .drafted = 5,
+                                               .accepted = NAN,
                                                .rate = NAN,
                                                .move_gbs = NAN,
                                                .percentile = 1,
@@ -154,11 +191,66 @@ static int set_quants(const struct rt_serving_arguments *arguments, struct rt_se
 
 static int check_traffic(const struct rt_serving_arguments *arguments)
 {
-    if (arguments->isl == 0)
+    bool lengths = arguments->isl.most > 0 || arguments->osl.most > 0;
+    if (arguments->trace != NULL)
+        return lengths || arguments->image > 0 || !isnan(arguments->rate)
+                   ? rt_fail(RT_EUSAGE, "--trace says how long requests are and when they come: leave out "
+                                        "--isl, --osl, --image and --rate")
+                   : RT_OK;
+    if (arguments->isl.most == 0)
         return rt_fail(RT_EUSAGE, "say how long prompts are: --isl TOKENS, or plan training: --train");
-    if (arguments->osl == 0)
+    if (arguments->osl.most == 0)
         return rt_fail(RT_EUSAGE, "say how long answers are: --osl TOKENS");
+    if (arguments->osl.least < 2)
+        return rt_fail(RT_EUSAGE, "--osl 1: an answer of one token has no time between tokens; take 2 or more");
+    if ((arguments->headroom_percent > 0 || arguments->spare > 0) && isnan(arguments->rate))
+        return rt_fail(RT_EUSAGE, "--headroom and --spare are of requests that come: give --rate or --trace");
     return RT_OK;
+}
+
+/* When requests come: a list's rate is that of its first to its last. */
+static int read_trace(const struct rt_serving_arguments *arguments, struct rt_serving_request *request,
+                      struct rt_serve_trace *trace)
+{
+    struct rt_serve_load *load = &request->load;
+    int status = rt_serve_trace_read(arguments->trace, trace);
+    if (status != RT_OK)
+        return status;
+    load->arrivals = RT_TRACE;
+    load->trace = trace;
+    load->requests = arguments->requests;
+    for (size_t i = 0; i < trace->count; i++)
+        trace->arrival_us[i] /= 1 + request->headroom;
+    size_t count = rt_serve_load_requests(load);
+    double seconds = 1e-6 * (trace->arrival_us[count - 1] - trace->arrival_us[0]);
+    if (!(seconds > 0))
+        return rt_fail(RT_EUSAGE, "--trace %s: its requests come at one time; a plan needs a rate",
+                       arguments->trace);
+    request->rate = (double)(count - 1) / seconds;
+    return RT_OK;
+}
+
+/* Lengths, prefixes and times of the requests. */
+static int set_load(const struct rt_serving_arguments *arguments, struct rt_serving_request *request,
+                    struct rt_serve_trace *trace)
+{
+    struct rt_serve_load *load = &request->load;
+    request->headroom = arguments->headroom_percent / 100;
+    request->rate = arguments->rate * (1 + request->headroom);
+    load->input = arguments->isl;
+    load->output = arguments->osl;
+    rt_serve_lengths_spread(arguments->range_ratio, &load->input);
+    rt_serve_lengths_spread(arguments->range_ratio, &load->output);
+    load->output.least = load->output.least > 2 ? load->output.least : 2;
+    load->prefix_share = arguments->prefix_percent / 100;
+    load->think_us = isnan(arguments->think_us) ? RT_SERVE_THINK_US : 1e6 * arguments->think_us;
+    load->ramp_us = 1e6 * arguments->ramp_us;
+    load->input.least += request->image_tokens;
+    load->input.most += request->image_tokens;
+    int status = arguments->trace != NULL ? read_trace(arguments, request, trace) : RT_OK;
+    if (status == RT_OK)
+        request->traffic = rt_serving_traffic(load);
+    return status;
 }
 
 /* Images of a prompt, one where their side alone is given; their tokens are the prompt's. */
@@ -175,7 +267,6 @@ static int set_images(const struct rt_serving_arguments *arguments, const struct
     request->image = arguments->image;
     request->images = arguments->images > 0 ? arguments->images : 1;
     request->image_tokens = request->images * rt_vision_tower_tokens(&model->vision_tower, request->image);
-    request->isl += request->image_tokens;
     return rt_vision_tower_check(model, request->image);
 }
 
@@ -188,25 +279,36 @@ static int check_model(const struct rt_plan_arguments *shared, const struct rt_s
                        "--model %s: LLM servers do not run it; name a language model that decodes, by its "
                        "config.json or of the zoo",
                        shared->model);
-    if (model->positions > 0 && request->isl + request->osl > model->positions)
+    if (model->positions > 0 && request->traffic.longest > model->positions)
         return rt_fail(RT_EUSAGE,
-                       "--isl %" PRId64 " and --osl %" PRId64 " are %" PRId64
+                       "the longest prompt and answer are %" PRId64
                        " tokens together, and %s has positions for %" PRId64 "; take fewer",
-                       request->isl, request->osl, request->isl + request->osl, shared->model,
-                       model->positions);
+                       request->traffic.longest, shared->model, model->positions);
     return RT_OK;
 }
 
+/* The time without a percentile is for that of --percentile. */
+static struct rt_serving_target target_of(const struct rt_serving_times *times, int shown)
+{
+    struct rt_serving_target target;
+    for (int p = 0; p < RT_SERVING_PERCENTILES; p++)
+        target.us[p] = 1e3 * times->ms[p];
+    if (isnan(target.us[shown]))
+        target.us[shown] = 1e3 * times->shown_ms;
+    return target;
+}
+
 static int set_request(const struct rt_plan_arguments *shared, const struct rt_serving_arguments *arguments,
-                       const struct rt_model_source *source, struct rt_serving_request *request)
+                       const struct rt_model_source *source, struct rt_serving_request *request,
+                       struct rt_serve_trace *trace)
 {
     *request = (struct rt_serving_request){.source = source,
-                                           .isl = arguments->isl,
-                                           .osl = arguments->osl,
-                                           .ttft_us = 1e3 * arguments->ttft_ms,
-                                           .tpot_us = 1e3 * arguments->tpot_ms,
-                                           .rate = arguments->rate,
-                                           .percentile = percents[arguments->percentile],
+                                           .trace = arguments->trace,
+                                           .ttft = target_of(&arguments->ttft, arguments->percentile),
+                                           .tpot = target_of(&arguments->tpot, arguments->percentile),
+                                           .percentile = arguments->percentile,
+                                           .spare = arguments->spare,
+                                           .cluster = shared->cluster,
                                            .server = arguments->server,
                                            .fabric = (enum rt_fabric)shared->fabric,
                                            .link_gbs = shared->link_gbs,
@@ -218,7 +320,8 @@ static int set_request(const struct rt_plan_arguments *shared, const struct rt_s
                                            .requests = arguments->requests,
                                            .seed = (uint64_t)arguments->seed,
                                            .disaggregate = !arguments->together,
-                                           .exhaustive = shared->exhaustive,
+                                           /* bounds are of users who go on */
+                                           .exhaustive = shared->exhaustive || !isnan(arguments->ramp_us),
                                            .fallback = shared->fallback,
                                            .overwrite = shared->overwrite,
                                            .shard = shared->shard,
@@ -232,10 +335,32 @@ static int set_request(const struct rt_plan_arguments *shared, const struct rt_s
     if (status == RT_OK)
         status = set_images(arguments, source, request);
     if (status == RT_OK)
+        status = set_load(arguments, request, trace);
+    if (status == RT_OK)
         status = check_model(shared, request);
     if (status == RT_OK)
         status = rt_priced_gpus_find(&shared->gpus, &shared->prices, request->gpu, &request->gpu_count);
     return status == RT_OK ? set_quants(arguments, request) : status;
+}
+
+/* A draft's cache does not move between servers. */
+static int set_draft(const struct rt_serving_arguments *arguments, const struct rt_model_source *of,
+                     struct rt_serving_request *request, struct rt_model_source *source,
+                     struct rt_draft *draft)
+{
+    if (arguments->draft == NULL)
+        return isnan(arguments->accepted)
+                   ? RT_OK
+                   : rt_fail(RT_EUSAGE, "--accepted is of speculative decoding: say what proposes tokens, "
+                                        "--draft MODEL");
+    *draft = (struct rt_draft){.name = arguments->draft,
+                               .source = source,
+                               .drafted = arguments->drafted,
+                               .accepted = arguments->accepted};
+    request->draft = draft;
+    request->disaggregate = false;
+    int status = rt_draft_check(arguments->drafted, arguments->accepted);
+    return status == RT_OK ? rt_draft_find(arguments->draft, of, source) : status;
 }
 
 /* ---- the plan ---- */
@@ -275,14 +400,20 @@ int rt_serving_plan_run(const struct rt_plan_arguments *shared, const struct rt_
                         const struct rt_model_source *source)
 {
     struct rt_serving_request request;
+    struct rt_serve_trace trace = {0};
     struct rt_predictor predictor;
-    int status = set_request(shared, arguments, source, &request);
+    struct rt_model_source drafts;
+    struct rt_draft draft;
+    int status = set_request(shared, arguments, source, &request, &trace);
+    if (status == RT_OK)
+        status = set_draft(arguments, source, &request, &drafts, &draft);
     if (status == RT_OK)
         status = rt_predictor_open(shared->predictor, &predictor);
-    if (status != RT_OK)
-        return status;
-    request.predictor = &predictor;
-    status = make_plan(shared, &request);
-    rt_predictor_release(&predictor);
+    if (status == RT_OK) {
+        request.predictor = &predictor;
+        status = make_plan(shared, &request);
+        rt_predictor_release(&predictor);
+    }
+    rt_serve_trace_release(&trace);
     return status;
 }

@@ -18,30 +18,109 @@ void rt_serving_engine_release(struct rt_serving_engine *engine)
     *engine = (struct rt_serving_engine){.reason = NULL};
 }
 
+/* ---- what is asked ---- */
+
+const int rt_serving_percents[RT_SERVING_PERCENTILES] = {50, 90, 99};
+
+double rt_serving_target_least(const struct rt_serving_target *target)
+{
+    return fmin(fmin(target->us[0], target->us[1]), target->us[2]);
+}
+
+double rt_serving_target_most(const struct rt_serving_target *target)
+{
+    return fmax(fmax(target->us[0], target->us[1]), target->us[2]);
+}
+
+double rt_serving_target_miss(const struct rt_serving_target *target, const double *percentiles)
+{
+    double miss = -INFINITY;
+    for (int p = 0; p < RT_SERVING_PERCENTILES; p++)
+        miss = fmax(miss, log(percentiles[p] / target->us[p])); /* drops a NaN */
+    return miss;
+}
+
+/* Of request `i` of a list: tokens of its prompt that others may have computed. */
+static int64_t shared_of(const struct rt_serve_trace *trace, size_t i)
+{
+    if (trace->hash != NULL)
+        return RT_SERVE_HASHED * (int64_t)(trace->hash_from[i + 1] - trace->hash_from[i]);
+    return trace->prefix != NULL ? trace->prefix[i] : 0;
+}
+
+static struct rt_serving_traffic traffic_of_trace(const struct rt_serve_load *load)
+{
+    const struct rt_serve_trace *trace = load->trace;
+    struct rt_serving_traffic traffic = {.least_input = INT64_MAX, .varied = true};
+    size_t count = rt_serve_load_requests(load);
+    for (size_t i = 0; i < count; i++) {
+        int64_t input = trace->input[i], output = trace->output[i], shared = shared_of(trace, i);
+        traffic.longest_input = input > traffic.longest_input ? input : traffic.longest_input;
+        traffic.longest = input + output > traffic.longest ? input + output : traffic.longest;
+        traffic.least_input = input < traffic.least_input ? input : traffic.least_input;
+        traffic.input += (double)input / (double)count;
+        traffic.output += (double)output / (double)count;
+        traffic.prompt += (double)(shared < input ? input - shared : 1) / (double)count;
+        traffic.context +=
+            (double)(output - 1) * ((double)input + (double)output / 2) / (double)count;
+    }
+    traffic.least_prompt = trace->hash != NULL || trace->prefix != NULL ? 1 : traffic.least_input;
+    traffic.least_context = traffic.least_input + 1;
+    return traffic;
+}
+
+struct rt_serving_traffic rt_serving_traffic(const struct rt_serve_load *load)
+{
+    const struct rt_serve_lengths *in = &load->input, *out = &load->output;
+    if (load->trace != NULL)
+        return traffic_of_trace(load);
+    double input = (double)(in->least + in->most) / 2, output = (double)(out->least + out->most) / 2;
+    int64_t least_prompt = in->least - (int64_t)(load->prefix_share * (double)in->least);
+    return (struct rt_serving_traffic){.longest_input = in->most,
+                                       .longest = in->most + out->most,
+                                       .least_input = in->least,
+                                       .least_prompt = least_prompt > 1 ? least_prompt : 1,
+                                       .least_context = in->least + out->least / 2,
+                                       .input = input,
+                                       .output = output,
+                                       .prompt = fmax((1 - load->prefix_share) * input, 1),
+                                       .context = (output - 1) * (input + output / 2),
+                                       .varied = in->least < in->most || out->least < out->most};
+}
+
 /* Graphs of a server that is cut and quantised so: a decode step of one sequence; other sizes are the
- * caller's. Errors of rt_step_settle. */
-static int settle(const struct rt_serving_request *request, const struct rt_device *device,
+ * caller's. NULL quant: as the checkpoint is stored. Errors of rt_step_settle. */
+static int settle(const struct rt_serving_request *request, const struct rt_model_source *source,
                   const struct rt_parallelism *cut, const struct rt_serving_quant *quant,
-                  struct rt_graph_options *out)
+                  const struct rt_device *device, struct rt_graph_options *out)
 {
     struct rt_step step = RT_STEP_NOT_GIVEN;
     struct rt_settled_step settled;
+    bool narrow = quant != NULL && rt_dtype_is_narrow(quant->dtype);
     step.mode = RT_STEP_DECODE;
     step.runtime = RT_RUNTIME_SERVING;
     step.batch = rt_parallelism_parts(cut);
     step.sequence = 1;
-    step.context = request->isl + request->osl - 1;
-    bool narrow = rt_dtype_is_narrow(quant->dtype);
-    step.dtype = !narrow ? (int)quant->dtype : quant->fp16_beside ? RT_FP16 : RT_BF16;
-    step.quant = narrow ? (int)quant->dtype : RT_DTYPE_NONE;
-    step.kv_cache = quant->kv_bits == 8 ? RT_FP8 : step.dtype;
+    step.context = request->traffic.longest - 1;
     step.parallel = *cut;
-    int status = rt_step_settle(&step, request->source, device, &settled);
+    if (quant != NULL) {
+        step.dtype = !narrow ? (int)quant->dtype : quant->fp16_beside ? RT_FP16 : RT_BF16;
+        step.quant = narrow ? (int)quant->dtype : RT_DTYPE_NONE;
+        step.kv_cache = quant->kv_bits == 8 ? RT_FP8 : step.dtype;
+    }
+    int status = rt_step_settle(&step, source, device, &settled);
     *out = settled.graph;
-    out->prompt_images = request->images; /* a prompt's tower, which steps that decode do not run */
-    out->prompt_image_side = request->image;
     rt_settled_step_release(&settled);
     return status;
+}
+
+/* The model's own layer as the model is quantised. */
+static int settle_draft(const struct rt_serving_request *request, const struct rt_device *device,
+                        const struct rt_parallelism *cut, const struct rt_serving_quant *quant,
+                        struct rt_draft *out)
+{
+    *out = *request->draft;
+    return settle(request, out->source, cut, rt_draft_is_own(out->name) ? quant : NULL, device, &out->graph);
 }
 
 /* --- memory --- */
@@ -55,7 +134,9 @@ int rt_serving_missing_bytes(const struct rt_serving_request *request, const str
     struct rt_scheduler scheduler = rt_server_scheduler(request->server, device, cut->tensor);
     struct rt_graph_memory memory;
     struct rt_graph graph;
-    int status = settle(request, device, cut, quant, &options);
+    int status = settle(request, request->source, cut, quant, device, &options);
+    options.prompt_images = request->images;
+    options.prompt_image_side = request->image;
     if (status == RT_OK)
         status = rt_graph_build(&request->source->model, &options, &graph);
     if (status != RT_OK)
@@ -71,7 +152,7 @@ int rt_serving_missing_bytes(const struct rt_serving_request *request, const str
 int64_t rt_serving_engine_most_users(const struct rt_serving_request *request,
                                      const struct rt_serving_engine *engine)
 {
-    return rt_deployment_requests(&engine->deployment, request->isl + request->osl);
+    return rt_deployment_requests(&engine->deployment, request->traffic.longest);
 }
 
 /* --- steps --- */
@@ -87,11 +168,19 @@ static int64_t budget_of(const struct rt_serving_request *request, const struct 
 {
     const struct rt_scheduler *scheduler = &engine->deployment.group.scheduler;
     int64_t budget = scheduler->budget * (scheduler->budget_shared ? 1 : engine->cut.attention);
-    return scheduler->chunked || budget > request->isl ? budget : request->isl;
+    return scheduler->chunked || budget > request->traffic.longest_input ? budget
+                                                                         : request->traffic.longest_input;
 }
 
 /* Tokens of prompts as chunks: whole prompts, then a beginning of one. */
 enum { MOST_CHUNKS = 512 };
+
+/* With a draft, of a token. */
+static double batch_us(const struct rt_serving_engine *engine, const struct rt_serve_batch *batch)
+{
+    const struct rt_serve_costs *costs = &engine->deployment.group.costs;
+    return costs->step_us(costs->context, batch);
+}
 
 static double step_us(const struct rt_serving_request *request, const struct rt_serving_engine *engine,
                       int64_t decodes, double context, int64_t tokens)
@@ -102,26 +191,28 @@ static double step_us(const struct rt_serving_request *request, const struct rt_
         .padded = tokens == 0 ? rt_scheduler_padded(&engine->deployment.group.scheduler, decodes) : 0,
         .context = context,
         .chunks = chunk};
-    while (tokens > 0 && batch.chunk_count < MOST_CHUNKS) {
-        int64_t part = tokens < request->isl ? tokens : request->isl;
+    int64_t least = (tokens + MOST_CHUNKS - 1) / MOST_CHUNKS, prompt = request->traffic.least_prompt;
+    prompt = prompt > least ? prompt : least;
+    while (tokens > 0) {
+        int64_t part = tokens < prompt ? tokens : prompt;
         chunk[batch.chunk_count++] = (struct rt_serve_chunk){.tokens = part};
         tokens -= part;
     }
-    return rt_step_cost_us(engine->deployment.cost, &batch);
+    return batch_us(engine, &batch);
 }
 
 /* One prompt in chunks of the budget, nothing beside it. */
-static double prompt_us(const struct rt_serving_request *request, const struct rt_serving_engine *engine)
+static double prompt_us(const struct rt_serving_engine *engine, int64_t tokens)
 {
-    int64_t budget =
-        engine->deployment.group.scheduler.chunked ? engine->deployment.group.scheduler.budget : request->isl;
+    const struct rt_scheduler *scheduler = &engine->deployment.group.scheduler;
+    int64_t budget = scheduler->chunked ? scheduler->budget : tokens;
     double us = 0;
-    for (int64_t cached = 0; cached < request->isl; cached += budget) {
-        int64_t left = request->isl - cached;
+    for (int64_t cached = 0; cached < tokens; cached += budget) {
+        int64_t left = tokens - cached;
         const struct rt_serve_chunk chunk = {
             .tokens = left < budget ? left : budget, .cached = cached, .first = cached == 0};
         const struct rt_serve_batch batch = {.chunks = &chunk, .chunk_count = 1};
-        us += rt_step_cost_us(engine->deployment.cost, &batch);
+        us += batch_us(engine, &batch);
     }
     return us;
 }
@@ -157,7 +248,7 @@ struct work {
 static struct work slopes(const struct rt_serving_request *request, const struct rt_serving_engine *engine,
                           int64_t users, int64_t budget)
 {
-    double mean = (double)users * ((double)request->isl + (double)request->osl / 2);
+    double mean = (double)users * (request->traffic.input + request->traffic.output / 2);
     double plain = step_us(request, engine, users, mean, 0);
     double longer = step_us(request, engine, users, 2 * mean, 0);
     struct work work = {.context = fmax(longer - plain, 0) / mean};
@@ -178,7 +269,8 @@ static double least_unit(const struct rt_serving_request *request, const struct 
         for (size_t k = 0; k < grid->token_count; k++)
             for (int far = 0; far < (grid->decodes[d] > 0 ? 2 : 1); far++) {
                 int64_t decodes = grid->decodes[d], tokens = grid->tokens[k];
-                double context = (double)decodes * (double)(request->isl + (far ? request->osl : 1));
+                int64_t cached = far ? request->traffic.longest : request->traffic.least_input + 1;
+                double context = (double)decodes * (double)cached;
                 double done =
                     (double)decodes * work->decode + context * work->context + (double)tokens * work->prompt;
                 bool may = engine->deployment.group.scheduler.mixed || decodes == 0 || tokens == 0;
@@ -194,13 +286,13 @@ static double most_rate(const struct rt_serving_request *request, const struct r
 {
     struct grid grid = {.tokens = {0}, .token_count = 1};
     struct work work = slopes(request, engine, users, budget);
-    double isl = (double)request->isl, osl = (double)request->osl;
+    const struct rt_serving_traffic *traffic = &request->traffic;
     grid.decode_count = fill_axis(grid.decodes, 1, users);
     if (budget > 0)
         grid.token_count = fill_axis(grid.tokens, 64, budget);
     double least = least_unit(request, engine, &grid, &work);
-    double steps = osl - 1; /* its first token comes with its prompt */
-    double one = steps * (work.decode + (isl + osl / 2) * work.context) + isl * work.prompt;
+    double steps = traffic->output - 1; /* its first token comes with its prompt */
+    double one = steps * work.decode + traffic->context * work.context + traffic->prompt * work.prompt;
     return (1 + RT_SERVING_SLACK) * 1e6 / (least * one);
 }
 
@@ -213,15 +305,17 @@ static double most_prompts(const struct rt_serving_request *request, const struc
     double least = INFINITY;
     for (size_t k = 1; k < count; k++)
         least = fmin(least, step_us(request, engine, 0, 0, tokens[k]) / (double)tokens[k]);
-    return (1 + RT_SERVING_SLACK) * 1e6 / (least * (double)request->isl);
+    return (1 + RT_SERVING_SLACK) * 1e6 / (least * request->traffic.prompt);
 }
 
 static void fill_bounds(const struct rt_serving_request *request, struct rt_serving_engine *engine)
 {
     int64_t budget = budget_of(request, engine), most = rt_serving_engine_most_users(request, engine);
-    engine->prompt_us = (1 - RT_SERVING_SLACK) * prompt_us(request, engine);
+    const struct rt_serving_traffic *traffic = &request->traffic;
+    engine->prompt_us = (1 - RT_SERVING_SLACK) * prompt_us(engine, traffic->least_prompt);
+    engine->longest_prompt_us = (1 - RT_SERVING_SLACK) * prompt_us(engine, traffic->longest_input);
     engine->token_us =
-        (1 - RT_SERVING_SLACK) * step_us(request, engine, 1, (double)(request->isl + request->osl / 2), 0);
+        (1 - RT_SERVING_SLACK) * step_us(request, engine, 1, (double)traffic->least_context, 0);
     engine->prompts_rate = most_prompts(request, engine, budget);
     while (engine->levels < request->level_count && request->level[engine->levels] <= most)
         engine->levels++;
@@ -259,7 +353,8 @@ static int fill_deployment(const struct rt_serving_request *request, const struc
                            struct rt_network_memo *memo, struct rt_serving_engine *engine)
 {
     const struct rt_device *device = &request->gpu[engine->gpu].device;
-    int64_t length = request->isl + request->osl;
+    int64_t length = request->traffic.longest;
+    struct rt_draft draft;
     struct rt_deployment_options options = {
         .name = request->source->spec,
         .model = &request->source->model,
@@ -272,12 +367,19 @@ static int fill_deployment(const struct rt_serving_request *request, const struc
                  .memo = memo},
         .scheduler = rt_server_scheduler(request->server, device, engine->cut.tensor),
         .cache_tokens = NAN,
-        .longest_input = request->isl,
+        .longest_input = request->traffic.longest_input,
         .longest = length,
     };
     options.cost.parallel.fabric = request->fabric;
     options.cost.parallel.link_gbs = request->link_gbs;
-    int status = settle(request, device, &engine->cut, quant, &options.cost.graph);
+    options.cost.parallel.cluster = request->cluster;
+    int status = settle(request, request->source, &engine->cut, quant, device, &options.cost.graph);
+    options.cost.graph.prompt_images = request->images; /* whose tower steps that decode do not run */
+    options.cost.graph.prompt_image_side = request->image;
+    if (status == RT_OK && request->draft != NULL) {
+        options.draft = &draft;
+        status = settle_draft(request, device, &engine->cut, quant, &draft);
+    }
     if (status == RT_OK)
         status = rt_deployment_init(&options, &engine->deployment);
     if (status != RT_OK)

@@ -49,6 +49,30 @@ struct rt_serving_quant {
     int64_t kv_bits;     /* of cached keys and values; 0: as the activations */
 };
 
+/* What bounds and memory take of the requests. */
+struct rt_serving_traffic {
+    int64_t longest_input, longest; /* tokens of a prompt, and with its answer */
+    int64_t least_input;
+    int64_t least_prompt;  /* tokens of a prompt that are computed at least: others are in a prefix */
+    int64_t least_context; /* of a sequence that decodes, in its mean */
+    double input, output;  /* means of tokens */
+    double prompt, context; /* means of a request: of least_prompt; of cached tokens over its decode steps */
+    bool varied;           /* requests differ */
+};
+struct rt_serving_traffic rt_serving_traffic(const struct rt_serve_load *load);
+
+/* Times that may be taken at most, us, by the percent of requests: rt_serving_percents. NaN: any. */
+enum { RT_SERVING_PERCENTILES = 3 };
+extern const int rt_serving_percents[RT_SERVING_PERCENTILES]; /* 50, 90, 99 */
+struct rt_serving_target {
+    double us[RT_SERVING_PERCENTILES];
+};
+double rt_serving_target_least(const struct rt_serving_target *target); /* NaN: there is none */
+double rt_serving_target_most(const struct rt_serving_target *target);
+/* By how much, in ln, such percentiles are above the target; below 0 by how much they keep it; -INFINITY:
+ * there is none. */
+double rt_serving_target_miss(const struct rt_serving_target *target, const double *percentiles);
+
 struct rt_serving_request {
     const struct rt_model_source *source; /* a model of sizes that servers run */
     const struct rt_predictor *predictor;
@@ -60,12 +84,19 @@ struct rt_serving_request {
     size_t quant_count;
     int64_t level[RT_SERVING_LEVELS]; /* users at once of one server, rising; not with a rate */
     size_t level_count;
-    int64_t isl, osl;        /* tokens of a prompt and of its answer, osl >= 2 */
+    struct rt_serve_load load; /* lengths and when requests come; ramp_us NaN: users go on, think_us */
+    const char *trace; /* the file of its list; NULL: none */
+    struct rt_serving_traffic traffic; /* of it: rt_serving_traffic */
     int64_t images, image;   /* of a prompt, 0: none; their side */
-    int64_t image_tokens;    /* of isl, that they become */
-    double ttft_us, tpot_us; /* targets; NaN: none */
-    double rate;    /* requests a second that come, Poisson; NaN: users come back as they are served */
-    int percentile; /* that targets hold at: 50, 90 or 99 */
+    int64_t image_tokens;    /* of prompts, that they become */
+    struct rt_serving_target ttft, tpot;
+    double rate; /* requests a second that come, Poisson or as the load's trace, with `headroom`; NaN: users
+                    come back as they are served */
+    double headroom;  /* share that the rate is above what comes */
+    int64_t spare;    /* with a rate: servers of each kind that may be lost */
+    int percentile;   /* place in rt_serving_percents of what is shown */
+    const struct rt_draft *draft; /* NULL: none; its graph is each engine's */
+    struct rt_cluster cluster; /* beyond a server's GPUs */
     const struct rt_server *server; /* whose scheduler, and what its host takes */
     enum rt_fabric fabric;          /* between GPUs; RT_FABRIC_OWN: by the device's description */
     double link_gbs;                /* NaN: likewise */
@@ -141,7 +172,8 @@ struct rt_serving_engine {
     double weight_bytes, request_bytes; /* on each GPU: weights; the cache of one request when it ends */
     struct rt_deployment deployment;    /* one replica; zeros where it is refused */
     /* Bounds, with the slack: */
-    double prompt_us;    /* one prompt alone: no first token comes sooner */
+    double prompt_us;    /* the shortest prompt alone: no first token comes sooner */
+    double longest_prompt_us;
     double token_us;     /* a step of one sequence: no token comes sooner */
     double prompts_rate; /* prompts a second, where nothing decodes */
     /* Requests a second with so many users as the request has levels (0: they do not fit), and with as many

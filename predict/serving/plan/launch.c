@@ -12,6 +12,7 @@
 #include "predict/serving/plan/plan.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 
 /* One kind of server of a plan. */
@@ -57,7 +58,12 @@ static void add_vllm(struct rt_text *text, const struct launch *launch)
                 quant_of(launch).kv_bits == 8 ? " --kv-cache-dtype fp8" : "");
     rt_text_add(text,
                 " --max-model-len %" PRId64 " --max-num-seqs %" PRId64 " --max-num-batched-tokens %" PRId64,
-                launch->request->isl + launch->request->osl, launch->sequences, scheduler->budget);
+                launch->request->traffic.longest, launch->sequences, scheduler->budget);
+    const struct rt_draft *draft = launch->request->draft;
+    if (draft != NULL)
+        rt_text_add(text, " --speculative-config '{%s%s%s\"num_speculative_tokens\":%" PRId64 "}'",
+                    rt_draft_is_own(draft->name) ? "\"method\":\"" : "\"model\":\"", draft->name, "\",",
+                    draft->drafted);
     if (launch->role != NULL)
         rt_text_add(text,
                     " --kv-transfer-config '{\"kv_connector\":\"NixlConnector\",\"kv_role\":\"kv_both\"}'");
@@ -76,6 +82,14 @@ static void add_sglang(struct rt_text *text, const struct launch *launch)
                 quant_of(launch).kv_bits == 8 ? " --kv-cache-dtype fp8_e4m3" : "");
     rt_text_add(text, " --max-running-requests %" PRId64 " --chunked-prefill-size %" PRId64,
                 launch->sequences, scheduler->budget);
+    const struct rt_draft *draft = launch->request->draft;
+    if (draft != NULL && rt_draft_is_own(draft->name))
+        rt_text_add(text, " --speculative-algorithm NEXTN --speculative-num-steps %" PRId64, draft->drafted);
+    else if (draft != NULL)
+        rt_text_add(text,
+                    " --speculative-algorithm STANDALONE --speculative-draft-model-path %s "
+                    "--speculative-num-steps %" PRId64,
+                    draft->name, draft->drafted);
     if (launch->role != NULL)
         rt_text_add(text, " --disaggregation-mode %s", launch->role);
 }
@@ -88,6 +102,16 @@ static bool add_options(struct rt_text *text, const struct launch *launch)
         rt_text_item(&options, ", ", "kv_cache_config: {dtype: fp8}");
     if (launch->engine->cut.attention > 1)
         rt_text_item(&options, ", ", "enable_attention_dp: true");
+    const struct rt_draft *draft = launch->request->draft;
+    if (draft != NULL && rt_draft_is_own(draft->name))
+        rt_text_item(&options, ", ",
+                     "speculative_config: {decoding_type: MTP, num_nextn_predict_layers: %" PRId64 "}",
+                     draft->drafted);
+    else if (draft != NULL)
+        rt_text_item(&options, ", ",
+                     "speculative_config: {decoding_type: DraftTarget, max_draft_len: %" PRId64
+                     ", speculative_model_dir: %s}",
+                     draft->drafted, draft->name);
     bool any = options.length > 0;
     if (any)
         rt_text_add(text, "echo '{%s}' >options.yaml && ", options.text);
@@ -98,7 +122,8 @@ static bool add_options(struct rt_text *text, const struct launch *launch)
 static void add_tensorrt(struct rt_text *text, const struct launch *launch)
 {
     const struct rt_parallelism *cut = &launch->engine->cut;
-    int64_t budget = launch->engine->deployment.group.scheduler.budget, isl = launch->request->isl;
+    int64_t budget = launch->engine->deployment.group.scheduler.budget,
+            isl = launch->request->traffic.longest_input;
     bool options = add_options(text, launch);
     rt_text_add(text, "trtllm-serve %s", launch->request->source->spec);
     add_degree(text, "--tp_size", cut->tensor * cut->attention);
@@ -106,7 +131,7 @@ static void add_tensorrt(struct rt_text *text, const struct launch *launch)
     add_degree(text, "--ep_size", cut->expert);
     rt_text_add(text,
                 " --max_batch_size %" PRId64 " --max_num_tokens %" PRId64 " --max_seq_len %" PRId64 "%s",
-                launch->sequences, budget > isl ? budget : isl, isl + launch->request->osl,
+                launch->sequences, budget > isl ? budget : isl, launch->request->traffic.longest,
                 options ? " --extra_llm_api_options options.yaml" : "");
 }
 
@@ -163,6 +188,43 @@ const char *rt_serving_checkpoint(const struct rt_serving_plan *plan, size_t can
     return quantises(&launch) || is_own || !rt_dtype_is_narrow(dtype) ? NULL : rt_dtypes[dtype].name;
 }
 
+static void add_lengths(struct rt_text *text, const char *option, const struct rt_serve_lengths *lengths,
+                        int64_t less)
+{
+    rt_text_add(text, " %s %" PRId64, option, lengths->least - less);
+    if (lengths->least < lengths->most)
+        rt_text_add(text, ":%" PRId64, lengths->most - less);
+}
+
+/* Who asks, as options of `simulate`. */
+static void add_load(struct rt_text *text, const struct rt_serving_plan *plan, size_t candidate)
+{
+    const struct rt_serving_request *request = plan->request;
+    const struct rt_serve_load *load = &request->load;
+    if (request->draft != NULL)
+        rt_text_add(text, " --draft %s --draft-tokens %" PRId64 " --accepted %g", request->draft->name,
+                    request->draft->drafted, request->draft->accepted);
+    if (load->trace != NULL) {
+        rt_text_add(text, " --trace %s", request->trace);
+        add_degree(text, "-n", request->requests);
+        return;
+    }
+    add_lengths(text, "--isl", &load->input, request->image_tokens);
+    add_lengths(text, "--osl", &load->output, 0);
+    if (request->images > 0)
+        rt_text_add(text, " --image %" PRId64 " --images %" PRId64, request->image, request->images);
+    if (load->prefix_share > 0)
+        rt_text_add(text, " --prefix-share %g", 100 * load->prefix_share);
+    if (plan->candidate[candidate].users == 0)
+        rt_text_add(text, " --rate %g", request->rate);
+    else
+        rt_text_add(text, " -c %" PRId64, rt_serving_users(plan, candidate));
+    if (plan->candidate[candidate].users > 0 && load->think_us != RT_SERVE_THINK_US)
+        rt_text_add(text, " --think %gs", load->think_us / 1e6);
+    if (plan->candidate[candidate].users > 0 && !isnan(load->ramp_us))
+        rt_text_add(text, " --ramp %gs", load->ramp_us / 1e6);
+}
+
 char *rt_serving_simulate_words(const struct rt_serving_plan *plan, size_t candidate)
 {
     const struct rt_serving_request *request = plan->request;
@@ -172,7 +234,8 @@ char *rt_serving_simulate_words(const struct rt_serving_plan *plan, size_t candi
         rt_serving_quant_on(&request->gpu[engine->gpu].device, &request->quant[engine->quant]);
     bool narrow = rt_dtype_is_narrow(quant.dtype);
     struct rt_text text = {0};
-    if (c->prefills > 0 && differ(&engine->cut, &plan->engine[c->prefill].cut))
+    if ((c->prefills > 0 && differ(&engine->cut, &plan->engine[c->prefill].cut)) || /* {trace} has its own */
+        (request->load.trace != NULL && request->headroom > 0))
         return NULL;
     rt_text_add(&text, "rooftile simulate -m %s --gpu \"%s\" --server %s --dtype %s --quant %s --kv-cache %s",
                 request->source->spec, request->gpu[engine->gpu].device.name, request->server->name,
@@ -182,18 +245,12 @@ char *rt_serving_simulate_words(const struct rt_serving_plan *plan, size_t candi
     add_degree(&text, "--pp", engine->cut.pipeline);
     add_degree(&text, "--attention-dp", engine->cut.attention);
     add_degree(&text, "--ep", engine->cut.expert);
-    add_degree(&text, "--replicas", c->engines);
+    int64_t spare = c->users > 0 ? 0 : request->spare;
+    add_degree(&text, "--replicas", c->engines - spare);
     if (c->prefills > 0)
-        rt_text_add(&text, " --prefill-replicas %d --prefill-tp %" PRId64 " --transfer-overlap", c->prefills,
-                    plan->engine[c->prefill].cut.tensor);
-    rt_text_add(&text, " --isl %" PRId64 " --osl %" PRId64, request->isl - request->image_tokens,
-                request->osl);
-    if (request->images > 0)
-        rt_text_add(&text, " --image %" PRId64 " --images %" PRId64, request->image, request->images);
-    if (c->users > 0)
-        rt_text_add(&text, " -c %" PRId64, rt_serving_users(plan, candidate));
-    else
-        rt_text_add(&text, " --rate %g", request->rate);
+        rt_text_add(&text, " --prefill-replicas %" PRId64 " --prefill-tp %" PRId64 " --transfer-overlap",
+                    c->prefills - spare, plan->engine[c->prefill].cut.tensor);
+    add_load(&text, plan, candidate);
     return rt_text_take(&text);
 }
 

@@ -24,10 +24,28 @@ const double *rt_serving_numbers(const struct rt_serving_plan *plan, size_t cand
     return row == UINT32_MAX ? NULL : plan->found + (size_t)row * RT_PLANNED_NUMBERS;
 }
 
+double rt_serving_shown_us(const struct rt_serving_plan *plan, size_t candidate, int what)
+{
+    const double *numbers = rt_serving_numbers(plan, candidate);
+    return numbers != NULL ? numbers[what + plan->request->percentile] : NAN;
+}
+
+double rt_serving_miss(const struct rt_serving_plan *plan, size_t candidate)
+{
+    const struct rt_serving_request *request = plan->request;
+    const struct rt_serving_candidate *c = &plan->candidate[candidate];
+    const double *numbers = rt_serving_numbers(plan, candidate);
+    const double ttft = c->least_ttft_us, tpot = 1e6 / c->most_user;
+    const double bounds[] = {ttft, ttft, ttft, tpot, tpot, tpot};
+    const double *times = numbers != NULL ? numbers : bounds;
+    return fmax(rt_serving_target_miss(&request->ttft, times + RT_PLANNED_TTFT),
+                rt_serving_target_miss(&request->tpot, times + RT_PLANNED_TPOT));
+}
+
 double rt_serving_user_rate(const struct rt_serving_plan *plan, size_t candidate)
 {
     const double *numbers = rt_serving_numbers(plan, candidate);
-    return numbers != NULL ? 1e6 / numbers[RT_PLANNED_TPOT_HALF] : NAN;
+    return numbers != NULL ? 1e6 / numbers[RT_PLANNED_TPOT] : NAN;
 }
 
 double rt_serving_gpu_rate(const struct rt_serving_plan *plan, size_t candidate)
@@ -39,7 +57,8 @@ double rt_serving_gpu_rate(const struct rt_serving_plan *plan, size_t candidate)
 double rt_serving_price(const struct rt_serving_plan *plan, size_t candidate)
 {
     const struct rt_serving_engine *engine = &plan->engine[plan->candidate[candidate].engine];
-    return plan->request->gpu[engine->gpu].price / 3600 * 1e6 / rt_serving_gpu_rate(plan, candidate);
+    double tokens = rt_serving_gpu_rate(plan, candidate) / (1 + plan->request->headroom);
+    return plan->request->gpu[engine->gpu].price / 3600 * 1e6 / tokens;
 }
 
 /* --- the best --- */
@@ -115,7 +134,7 @@ int64_t rt_serving_users(const struct rt_serving_plan *plan, size_t candidate)
     const double *numbers = rt_serving_numbers(plan, candidate);
     if (c->users > 0 || numbers == NULL)
         return (int64_t)c->users * c->engines;
-    double steps = (double)(plan->request->osl - 1);
-    double answer_us = numbers[RT_PLANNED_TTFT_HALF] + steps * numbers[RT_PLANNED_TPOT_HALF];
+    double steps = plan->request->traffic.output - 1;
+    double answer_us = numbers[RT_PLANNED_TTFT] + steps * numbers[RT_PLANNED_TPOT]; /* medians */
     return llround(1e-6 * answer_us * numbers[RT_PLANNED_REQUESTS]);
 }

@@ -23,15 +23,14 @@ struct rt_serving_candidate {
 
 /* What a simulation says of a candidate; the row of a journal. */
 enum {
-    RT_PLANNED_TTFT,      /* us, at the percentile of the targets */
-    RT_PLANNED_TPOT,      /* us, likewise */
-    RT_PLANNED_TTFT_HALF, /* us, medians */
-    RT_PLANNED_TPOT_HALF,
-    RT_PLANNED_TOKENS,   /* output tokens/s of all GPUs */
+    RT_PLANNED_TTFT, /* (RT_SERVING_PERCENTILES) us */
+    RT_PLANNED_TPOT = RT_PLANNED_TTFT + RT_SERVING_PERCENTILES, /* likewise */
+    RT_PLANNED_TOKENS = RT_PLANNED_TPOT + RT_SERVING_PERCENTILES, /* output tokens/s of all GPUs */
     RT_PLANNED_REQUESTS, /* answered a second */
     RT_PLANNED_GOOD,     /* of them within the targets, a second */
     RT_PLANNED_INTERVAL, /* half-width of times in ln; NaN: unknown */
     RT_PLANNED_WAITING,  /* mean requests in queues */
+    RT_PLANNED_IDLE,     /* share of the time that servers have nothing to do */
     RT_PLANNED_NUMBERS
 };
 
@@ -51,6 +50,12 @@ void rt_serving_plan_release(struct rt_serving_plan *plan);
 
 /* Numbers of a candidate that was simulated; NULL: it was not. */
 const double *rt_serving_numbers(const struct rt_serving_plan *plan, size_t candidate);
+
+/* RT_PLANNED_TTFT or RT_PLANNED_TPOT at the percentile that is shown; NaN: it was not simulated. */
+double rt_serving_shown_us(const struct rt_serving_plan *plan, size_t candidate, int what);
+/* By how much, in ln, a candidate is above the targets, by its simulation or else its bounds; below 0: it
+ * keeps them; -INFINITY: there are none. */
+double rt_serving_miss(const struct rt_serving_plan *plan, size_t candidate);
 
 /* Tokens/s of a user, by the median time between tokens; tokens/s of a GPU; price of a million output tokens,
  * NaN where the GPU has none. */

@@ -41,6 +41,15 @@ static double cache_missing(const struct rt_serving_plan *plan, const struct rt_
     return ((double)c->users - most) * engine->request_bytes / (double)engine->cut.attention;
 }
 
+/* By how much percentiles are above their targets at most. */
+static double above(const struct rt_serving_target *target, const double *percentiles)
+{
+    double most = NAN;
+    for (int p = 0; p < RT_SERVING_PERCENTILES; p++)
+        most = fmax(most, percentiles[p] - target->us[p]); /* drops a NaN */
+    return most;
+}
+
 /* By how much a candidate fails. */
 static double amount(const struct rt_serving_plan *plan, size_t candidate)
 {
@@ -53,13 +62,13 @@ static double amount(const struct rt_serving_plan *plan, size_t candidate)
     case RT_SERVING_CACHE:
         return cache_missing(plan, c);
     case RT_SERVING_SLOW_TTFT:
-        return c->least_ttft_us - request->ttft_us;
+        return c->least_ttft_us - rt_serving_target_least(&request->ttft);
     case RT_SERVING_SLOW_TPOT:
-        return 1e6 / c->most_user - request->tpot_us;
+        return 1e6 / c->most_user - rt_serving_target_least(&request->tpot);
     case RT_SERVING_MISSED_TTFT:
-        return numbers[RT_PLANNED_TTFT] - request->ttft_us;
+        return above(&request->ttft, numbers + RT_PLANNED_TTFT);
     case RT_SERVING_MISSED_TPOT:
-        return numbers[RT_PLANNED_TPOT] - request->tpot_us;
+        return above(&request->tpot, numbers + RT_PLANNED_TPOT);
     case RT_SERVING_MISSED_RATE:
         return 1 - numbers[RT_PLANNED_REQUESTS] / request->rate;
     default:

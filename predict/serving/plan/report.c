@@ -55,11 +55,13 @@ static void add_row(struct rt_table *table, const struct rt_serving_plan *plan, 
     const struct rt_serving_engine *engine = &plan->engine[c->engine];
     const double *numbers = rt_serving_numbers(plan, candidate);
     double times = (double)gpus / c->gpus, ln_half_width = numbers[RT_PLANNED_INTERVAL];
+    double ttft_us = rt_serving_shown_us(plan, candidate, RT_PLANNED_TTFT),
+           tpot_us = rt_serving_shown_us(plan, candidate, RT_PLANNED_TPOT);
     char *servers = rt_serving_servers_words(plan, candidate, gpus / c->gpus);
     rt_table_row(table, plan->request->gpu[engine->gpu].device.name, (long long)gpus, servers,
                  rt_serving_weights_name(plan, candidate), rt_serving_cache_name(plan, candidate),
                  (long long)(times * (double)rt_serving_users(plan, candidate)),
-                 numbers[RT_PLANNED_TTFT] / 1e3, numbers[RT_PLANNED_TPOT] / 1e3,
+                 ttft_us / 1e3, tpot_us / 1e3,
                  rt_serving_user_rate(plan, candidate), rt_serving_gpu_rate(plan, candidate),
                  100 * expm1(ln_half_width), times * numbers[RT_PLANNED_REQUESTS],
                  times * numbers[RT_PLANNED_GOOD], rt_serving_price(plan, candidate));
@@ -68,7 +70,7 @@ static void add_row(struct rt_table *table, const struct rt_serving_plan *plan, 
                           cut_json((int64_t)(times * c->prefills), &plan->engine[c->prefill].cut));
     rt_table_row_json(table, c->prefills > 0 ? "decode" : "serve",
                       cut_json((int64_t)(times * c->engines), &engine->cut));
-    rt_table_row_json(table, "tpot_ms_interval", range_json(numbers[RT_PLANNED_TPOT] / 1e3, ln_half_width));
+    rt_table_row_json(table, "tpot_ms_interval", range_json(tpot_us / 1e3, ln_half_width));
     rt_table_row_json(table, "gpu_tokens_per_s_interval",
                       range_json(rt_serving_gpu_rate(plan, candidate), ln_half_width));
     free(servers);
@@ -76,24 +78,55 @@ static void add_row(struct rt_table *table, const struct rt_serving_plan *plan, 
 
 /* ---- the head ---- */
 
+/* The targets of a percent of requests; false: it has none. */
+static bool add_targets_of(struct rt_text *words, const struct rt_serving_request *request, int p)
+{
+    double ttft_us = request->ttft.us[p], tpot_us = request->tpot.us[p];
+    if (isnan(ttft_us) && isnan(tpot_us))
+        return false;
+    const char *comma = words->length > 0 ? "; " : "";
+    if (!isnan(ttft_us))
+        rt_text_add(words, "%sTTFT of %g ms", comma, ttft_us / 1e3);
+    if (!isnan(tpot_us))
+        rt_text_add(words, "%sTPOT of %g ms", !isnan(ttft_us) ? ", " : comma, tpot_us / 1e3);
+    rt_text_add(words, " at most, for %d%% of requests", rt_serving_percents[p]);
+    return true;
+}
+
+static json_t *targets_json(const struct rt_serving_target *target)
+{
+    json_t *json = json_object();
+    for (int p = 0; p < RT_SERVING_PERCENTILES; p++) {
+        char name[8];
+        snprintf(name, sizeof name, "p%d", rt_serving_percents[p]);
+        json_object_set_new(json, name, rt_json_number(target->us[p] / 1e3));
+    }
+    return json;
+}
+
 static void add_target(struct rt_report *report, const struct rt_serving_request *request)
 {
     struct rt_text words = {0};
-    if (!isnan(request->ttft_us))
-        rt_text_item(&words, ", ", "TTFT of %g ms", request->ttft_us / 1e3);
-    if (!isnan(request->tpot_us))
-        rt_text_item(&words, ", ", "TPOT of %g ms", request->tpot_us / 1e3);
-    if (words.length > 0)
-        rt_text_add(&words, " at most, for %d%% of requests", request->percentile);
+    for (int p = 0; p < RT_SERVING_PERCENTILES; p++)
+        add_targets_of(&words, request, p);
     if (words.length > 0 && request->risk > 0)
         rt_text_add(&words, ", with a probability of %g", request->risk);
     if (!isnan(request->rate))
-        rt_text_item(&words, "; ", "%g requests a second", request->rate);
+        rt_text_item(&words, "; ", "%.4g requests a second", request->rate);
+    if (request->headroom > 0)
+        rt_text_add(&words, ", %g%% more than come", 100 * request->headroom);
+    if (request->spare > 0)
+        rt_text_add(&words, ", with %" PRId64 " server%s of each kind lost", request->spare,
+                    request->spare > 1 ? "s" : "");
     rt_report_add_words(report, "target", "%s", words.length > 0 ? words.text : "none: the whole front");
-    rt_report_add_json(report, "ttft_ms", rt_json_number(request->ttft_us / 1e3));
-    rt_report_add_json(report, "tpot_ms", rt_json_number(request->tpot_us / 1e3));
+    rt_report_add_json(report, "ttft_ms", rt_json_number(rt_serving_target_most(&request->ttft) / 1e3));
+    rt_report_add_json(report, "tpot_ms", rt_json_number(rt_serving_target_most(&request->tpot) / 1e3));
+    rt_report_add_json(report, "ttft_targets_ms", targets_json(&request->ttft));
+    rt_report_add_json(report, "tpot_targets_ms", targets_json(&request->tpot));
     rt_report_add_json(report, "rate", rt_json_number(request->rate));
-    rt_report_add_json(report, "percentile", json_integer(request->percentile));
+    rt_report_add_json(report, "headroom", rt_json_number(request->headroom));
+    rt_report_add_json(report, "spare", json_integer(request->spare));
+    rt_report_add_json(report, "percentile", json_integer(rt_serving_percents[request->percentile]));
     rt_text_release(&words);
 }
 
@@ -110,7 +143,8 @@ static void add_best(struct rt_report *report, const struct rt_serving_plan *pla
     if (c->users > 0)
         rt_report_add_words(report, "", "%" PRId64 " users at once", rt_serving_users(plan, best));
     rt_report_add_words(report, "", "TTFT %.0f ms, TPOT %.1f ms; a user gets %.1f tokens/s",
-                        numbers[RT_PLANNED_TTFT] / 1e3, numbers[RT_PLANNED_TPOT] / 1e3,
+                        rt_serving_shown_us(plan, best, RT_PLANNED_TTFT) / 1e3,
+                        rt_serving_shown_us(plan, best, RT_PLANNED_TPOT) / 1e3,
                         rt_serving_user_rate(plan, best));
     if (isnan(factor))
         rt_report_add_words(report, "", "%.0f tokens/s a GPU", gpu);
@@ -118,9 +152,13 @@ static void add_best(struct rt_report *report, const struct rt_serving_plan *pla
         rt_report_add_words(report, "", "%.0f tokens/s a GPU (%.0f .. %.0f, %g%%), %.2f requests/s", gpu,
                             gpu / factor, gpu * factor, 100 * plan->request->confidence,
                             numbers[RT_PLANNED_REQUESTS]);
-    if (!isnan(rt_serving_price(plan, best)))
+    double hour = c->gpus * plan->request->gpu[engine->gpu].price;
+    if (!isnan(hour))
         rt_report_add_words(report, "price", "%.3f for a million output tokens, %.2f an hour",
-                            rt_serving_price(plan, best), c->gpus * plan->request->gpu[engine->gpu].price);
+                            rt_serving_price(plan, best), hour);
+    if (!isnan(hour) && !isnan(plan->request->rate))
+        rt_report_add_words(report, "", "of it %.2f an hour while servers are idle, %.0f%% of their time",
+                            hour * numbers[RT_PLANNED_IDLE], 100 * numbers[RT_PLANNED_IDLE]);
     free(servers);
 }
 
@@ -189,21 +227,17 @@ static void add_unknown(struct rt_report *report, const struct rt_serving_plan *
     }
 }
 
-/* The candidate that misses the targets by the least, in ln; -1: none has numbers or bounds. */
+/* The candidate that misses the targets by the least; -1: none has numbers or bounds. */
 static int64_t nearest(const struct rt_serving_plan *plan)
 {
-    const struct rt_serving_request *request = plan->request;
     double least = INFINITY;
     int64_t best = -1;
     for (size_t c = 0; c < plan->candidate_count; c++) {
         const struct rt_serving_candidate *candidate = &plan->candidate[c];
-        const double *numbers = rt_serving_numbers(plan, c);
         if (!(candidate->most_user > 0) || plan->fate[c] == RT_SERVING_SLOW_RATE ||
             plan->fate[c] == RT_SERVING_MISSED_RATE)
             continue;
-        double ttft = numbers != NULL ? numbers[RT_PLANNED_TTFT] : candidate->least_ttft_us;
-        double tpot = numbers != NULL ? numbers[RT_PLANNED_TPOT] : 1e6 / candidate->most_user;
-        double miss = fmax(fmax(ttft / request->ttft_us, tpot / request->tpot_us), 1);
+        double miss = fmax(rt_serving_miss(plan, c), 0);
         if (miss < least) {
             least = miss;
             best = (int64_t)c;
@@ -216,7 +250,6 @@ static int64_t nearest(const struct rt_serving_plan *plan)
 static void add_tiles(struct rt_report *report, const struct rt_serving_plan *plan, size_t best)
 {
     const struct rt_serving_candidate *c = &plan->candidate[best];
-    const double *numbers = rt_serving_numbers(plan, best);
     double price = rt_serving_price(plan, best);
     rt_report_add_tile(report, "the best", NAN, "%d GPUs\n%s", c->gpus,
                        plan->request->gpu[plan->engine[c->engine].gpu].device.name);
@@ -225,8 +258,8 @@ static void add_tiles(struct rt_report *report, const struct rt_serving_plan *pl
     rt_report_add_tile(report, "a user", NAN, "%s tokens/s",
                        rt_number_text(rt_serving_user_rate(plan, best)).text);
     rt_report_add_tile(report, "first token", NAN, "%s ms\n%s ms each further one",
-                       rt_number_text(numbers[RT_PLANNED_TTFT] / 1e3).text,
-                       rt_number_text(numbers[RT_PLANNED_TPOT] / 1e3).text);
+                       rt_number_text(rt_serving_shown_us(plan, best, RT_PLANNED_TTFT) / 1e3).text,
+                       rt_number_text(rt_serving_shown_us(plan, best, RT_PLANNED_TPOT) / 1e3).text);
     if (!isnan(price))
         rt_report_add_tile(report, "a million tokens", NAN, "%s", rt_number_text(price).text);
 }
@@ -240,13 +273,57 @@ static void add_none(struct rt_report *report, const struct rt_serving_plan *pla
     const struct rt_serving_candidate *c = &plan->candidate[near];
     const double *numbers = rt_serving_numbers(plan, (size_t)near);
     const char *least = numbers != NULL ? "" : "at least ";
-    double ttft = numbers != NULL ? numbers[RT_PLANNED_TTFT] : c->least_ttft_us;
-    double tpot = numbers != NULL ? numbers[RT_PLANNED_TPOT] : 1e6 / c->most_user;
+    int shown = plan->request->percentile;
+    double ttft = numbers != NULL ? numbers[RT_PLANNED_TTFT + shown] : c->least_ttft_us;
+    double tpot = numbers != NULL ? numbers[RT_PLANNED_TPOT + shown] : 1e6 / c->most_user;
     char *servers = rt_serving_servers_words(plan, (size_t)near, 1);
     rt_report_add_words(report, "nearest", "%d %s: %s, weights in %s: TTFT %s%.0f ms, TPOT %s%.1f ms",
                         c->gpus, plan->request->gpu[plan->engine[c->engine].gpu].device.name, servers,
                         rt_serving_weights_name(plan, (size_t)near), least, ttft / 1e3, least, tpot / 1e3);
     free(servers);
+}
+
+/* "4096", or "3276 to 4096". Free with free(). */
+static char *lengths_words(const struct rt_serve_lengths *lengths)
+{
+    return lengths->least == lengths->most
+               ? rt_format("%" PRId64, lengths->most)
+               : rt_format("%" PRId64 " to %" PRId64, lengths->least, lengths->most);
+}
+
+/* "prompts of 4096 tokens, answers of 1024". Free with free(). */
+static char *load_words(const struct rt_serving_request *request)
+{
+    const struct rt_serve_load *load = &request->load;
+    if (load->trace != NULL)
+        return rt_format("%zu requests as they came, of %.0f and %.0f tokens in the mean",
+                         rt_serve_load_requests(load), request->traffic.input, request->traffic.output);
+    char *input = lengths_words(&load->input), *output = lengths_words(&load->output);
+    char *words = rt_format("prompts of %s tokens, answers of %s", input, output);
+    free(input);
+    free(output);
+    return words;
+}
+
+/* Longest lengths, and means where requests differ. */
+static void add_load(struct rt_report *report, const struct rt_serving_request *request)
+{
+    const struct rt_serve_load *load = &request->load;
+    const struct rt_serving_traffic *traffic = &request->traffic;
+    int64_t osl = load->trace != NULL ? traffic->longest - traffic->longest_input : load->output.most;
+    rt_report_add_json(report, "isl", json_integer(traffic->longest_input));
+    rt_report_add_json(report, "osl", json_integer(osl));
+    rt_report_add_json(report, "input_mean", rt_json_number(traffic->input));
+    rt_report_add_json(report, "output_mean", rt_json_number(traffic->output));
+    rt_report_add_json(report, "prefix_share", rt_json_number(load->prefix_share));
+    if (load->prefix_share > 0)
+        rt_report_add_words(report, "prefix", "%g%% of every prompt is the same", 100 * load->prefix_share);
+    if (!isnan(load->ramp_us))
+        rt_report_add_words(report, "users", "begin within %g s and end with the last request",
+                            load->ramp_us / 1e6);
+    if (request->draft != NULL)
+        rt_report_add_words(report, "draft", "%s proposes %" PRId64 " tokens, a check makes %g",
+                            request->draft->name, request->draft->drafted, request->draft->accepted);
 }
 
 static void add_head(struct rt_report *report, const struct rt_serving_plan *plan)
@@ -258,12 +335,12 @@ static void add_head(struct rt_report *report, const struct rt_serving_plan *pla
         rt_text_item(&gpus, " or ", "%s", request->gpu[g].device.name);
     for (size_t g = 0; g < request->gpus_count; g++)
         rt_text_item(&counts, " or ", "%" PRId64, request->gpus[g]);
-    rt_report_add_title(
-        report, "%s served by %s of %s, by %s: prompts of %" PRId64 " tokens, answers of %" PRId64,
-        request->source->spec, counts.text, gpus.text, request->server->name, request->isl, request->osl);
+    char *load = load_words(request);
+    rt_report_add_title(report, "%s served by %s of %s, by %s: %s", request->source->spec, counts.text,
+                        gpus.text, request->server->name, load);
+    free(load);
     rt_report_add_json(report, "model", rt_json_text(request->source->spec));
-    rt_report_add_json(report, "isl", json_integer(request->isl));
-    rt_report_add_json(report, "osl", json_integer(request->osl));
+    add_load(report, request);
     rt_report_add_json(report, "backend", rt_json_text(request->server->name));
     if (request->images > 0)
         rt_report_add_fact(report, "images", json_integer(request->images), "images",
@@ -465,7 +542,9 @@ static void write_cut(FILE *file, int64_t servers, const struct rt_parallelism *
 
 static void write_row(FILE *file, const struct rt_serving_plan *plan, size_t candidate)
 {
-    static const int times[] = {RT_PLANNED_TTFT, RT_PLANNED_TPOT, RT_PLANNED_TTFT_HALF, RT_PLANNED_TPOT_HALF};
+    int shown = plan->request->percentile;
+    const int times[] = {RT_PLANNED_TTFT + shown, RT_PLANNED_TPOT + shown, RT_PLANNED_TTFT, RT_PLANNED_TPOT,
+                         RT_PLANNED_TTFT + 2, RT_PLANNED_TPOT + 2};
     const struct rt_serving_candidate *c = &plan->candidate[candidate];
     const struct rt_serving_engine *engine = &plan->engine[c->engine];
     const double *numbers = rt_serving_numbers(plan, candidate);
@@ -499,7 +578,8 @@ int rt_serving_write_points(const struct rt_serving_plan *plan, const char *path
         return status;
     fputs("gpu,gpus,weights,cache,prefill_servers,prefill_tp,prefill_pp,prefill_attention_dp,prefill_ep,"
           "servers,tp,pp,attention_dp,ep,users,outcome,most_user_tokens_per_s,most_gpu_tokens_per_s,"
-          "least_ttft_ms,ttft_ms,tpot_ms,ttft_p50_ms,tpot_p50_ms,user_tokens_per_s,gpu_tokens_per_s,"
+          "least_ttft_ms,ttft_ms,tpot_ms,ttft_p50_ms,tpot_p50_ms,ttft_p99_ms,tpot_p99_ms,"
+          "user_tokens_per_s,gpu_tokens_per_s,"
           "requests_per_s,good_requests_per_s,half_width_ln,price_per_million\n",
           file.stream);
     for (size_t c = 0; c < plan->candidate_count; c++)

@@ -101,10 +101,11 @@ static enum rt_serving_fate judge(const struct rt_serving_request *request, cons
 {
     if (numbers[RT_PLANNED_REQUESTS] < request->rate)
         return RT_SERVING_MISSED_RATE;
-    double longer = !(request->risk > 0) ? 1 : exp(numbers[RT_PLANNED_INTERVAL]);
-    if (longer * numbers[RT_PLANNED_TTFT] > request->ttft_us)
+    double longer = !(request->risk > 0) ? 0 : numbers[RT_PLANNED_INTERVAL];
+    if (longer + rt_serving_target_miss(&request->ttft, numbers + RT_PLANNED_TTFT) > 0)
         return RT_SERVING_MISSED_TTFT;
-    return longer * numbers[RT_PLANNED_TPOT] > request->tpot_us ? RT_SERVING_MISSED_TPOT : RT_SERVING_FRONT;
+    bool late = longer + rt_serving_target_miss(&request->tpot, numbers + RT_PLANNED_TPOT) > 0;
+    return late ? RT_SERVING_MISSED_TPOT : RT_SERVING_FRONT;
 }
 
 /* Is a candidate's bound below a plan that was found, of the same kind of GPU and to be had wherever it is?
@@ -220,12 +221,16 @@ static int run_waves(struct search *search, uint32_t *left, size_t count)
 static uint64_t key_of(const struct rt_serving_plan *plan)
 {
     const struct rt_serving_request *r = plan->request;
-    const double reals[] = {r->ttft_us,  r->tpot_us,  r->rate, r->confidence,
-                            r->link_gbs, r->move_gbs, r->risk};
-    const int64_t whole[] = {r->isl,           r->osl,        r->percentile,      r->requests,
+    const struct rt_serving_traffic *t = &r->traffic;
+    const double reals[] = {r->rate,     r->confidence,     r->link_gbs,           r->move_gbs,
+                            r->risk,     r->headroom,       r->load.prefix_share,  r->load.think_us,
+                            t->input,    t->output,         r->load.ramp_us,       t->prompt,
+                            t->context,  r->draft != NULL ? r->draft->accepted : 0};
+    const int64_t whole[] = {t->longest_input, t->longest,    t->least_input,     r->requests,
                              (int64_t)r->seed, r->exhaustive, (int64_t)r->fabric, r->images,
-                             r->image};
+                             r->image,         r->spare,      r->draft != NULL ? r->draft->drafted : 0};
     uint64_t hash = rt_hash(rt_hash(RT_HASH_START, reals, sizeof reals), whole, sizeof whole);
+    hash = rt_hash(rt_hash(hash, &r->ttft, sizeof r->ttft), &r->tpot, sizeof r->tpot);
     hash = rt_hash(hash, r->server->name, strlen(r->server->name));
     for (size_t c = 0; c < plan->candidate_count; c++)
         hash = rt_hash(hash, &plan->candidate[c], sizeof plan->candidate[c]);

@@ -40,6 +40,18 @@ static const struct rt_model_source *small_experts(void)
     return &mixtral;
 }
 
+enum { NINETY = 1 }; /* of rt_serving_percents */
+
+static void ask_lengths(int64_t least_in, int64_t in, int64_t least_out, int64_t out,
+                        struct rt_serving_request *request)
+{
+    request->load.input = (struct rt_serve_lengths){least_in, in};
+    request->load.output = (struct rt_serve_lengths){least_out, out};
+    request->load.ramp_us = NAN;
+    request->load.think_us = RT_SERVE_THINK_US;
+    request->traffic = rt_serving_traffic(&request->load);
+}
+
 /* On an H100 with little memory, so that some cuts do not fit. */
 static void ask(const struct rt_model_source *source, const char *gpu, struct rt_serving_request *out)
 {
@@ -55,12 +67,11 @@ static void ask(const struct rt_model_source *source, const char *gpu, struct rt
                                        .quant_count = 1,
                                        .level = {1, 4, 16, 64},
                                        .level_count = 4,
-                                       .isl = 512,
-                                       .osl = 64,
-                                       .ttft_us = NAN,
-                                       .tpot_us = NAN,
+                                       .ttft = {{NAN, NAN, NAN}},
+                                       .tpot = {{NAN, NAN, NAN}},
                                        .rate = NAN,
-                                       .percentile = 90,
+                                       .percentile = NINETY,
+                                       .cluster = RT_CLUSTER_NONE,
                                        .server = rt_server_default(),
                                        .link_gbs = NAN,
                                        .move_gbs = NAN,
@@ -70,6 +81,7 @@ static void ask(const struct rt_model_source *source, const char *gpu, struct rt
                                        .quiet = true};
     out->gpu[0] = (struct rt_priced_gpu){.asked = gpu, .price = NAN};
     RT_ASSERT_OK(rt_device_find(gpu, &out->gpu[0].device));
+    ask_lengths(512, 512, 64, 64, out);
 }
 
 static void make(const struct rt_serving_request *request, size_t threads, const char *output,
@@ -158,8 +170,8 @@ static void test_all_are_counted(void)
     request.gpus[0] = 6; /* tp 3 and tp 6 divide no heads */
     request.quant[1] = (struct rt_serving_quant){RT_FP8, false, 8};
     request.quant_count = 2;
-    request.ttft_us = 30e3;
-    request.tpot_us = 0.7e3;
+    request.ttft.us[NINETY] = 30e3;
+    request.tpot.us[NINETY] = 0.7e3;
     make(&request, 2, NULL, &plan);
     size_t of[RT_SERVING_FATES] = {0};
     for (size_t c = 0; c < plan.candidate_count; c++)
@@ -188,11 +200,11 @@ static size_t compare_exhaustive(struct rt_serving_request *request)
         bool on = all.fate[c] == RT_SERVING_FRONT;
         differ += on != (pruned.fate[c] == RT_SERVING_FRONT);
         differ += ours != NULL && memcmp(ours, theirs, RT_PLANNED_NUMBERS * sizeof *ours) != 0;
-        if (theirs == NULL || theirs[RT_PLANNED_TTFT] > request->ttft_us)
+        if (theirs == NULL || rt_serving_target_miss(&request->ttft, theirs + RT_PLANNED_TTFT) > 0)
             continue;
         above += rt_serving_user_rate(&all, c) > all.candidate[c].most_user ||
                  rt_serving_gpu_rate(&all, c) > all.candidate[c].most_gpu ||
-                 theirs[RT_PLANNED_TTFT] < all.candidate[c].least_ttft_us;
+                 theirs[RT_PLANNED_TTFT + NINETY] < all.candidate[c].least_ttft_us;
     }
     CU_ASSERT_EQUAL(differ, 0);
     CU_ASSERT_EQUAL(above, 0);
@@ -214,12 +226,13 @@ static void test_bounds_change_no_answer(void)
         struct rt_serving_request request;
         ask(round % 3 == 2 ? small_experts() : small_llama(), round % 2 ? "H100" : "L4", &request);
         RT_ASSERT_OK(rt_server_find(backends[round % 3], &request.server));
-        request.isl = 1 + (int64_t)rt_random_below(&random, 2000);
-        request.osl = 2 + (int64_t)rt_random_below(&random, 150);
+        int64_t isl = 1 + (int64_t)rt_random_below(&random, 2000),
+                osl = 2 + (int64_t)rt_random_below(&random, 150);
+        ask_lengths(round > 6 ? 1 + isl / 2 : isl, isl, round > 6 ? 1 + osl / 2 : osl, osl, &request);
         if (round % 2 == 0)
-            request.ttft_us = 1e4 * exp(4 * rt_random_uniform(&random));
+            request.ttft.us[NINETY] = 1e4 * exp(4 * rt_random_uniform(&random));
         if (round % 3 == 0)
-            request.tpot_us = 1e3 * exp(3 * rt_random_uniform(&random));
+            request.tpot.us[NINETY] = 1e3 * exp(3 * rt_random_uniform(&random));
         spared += compare_exhaustive(&request);
     }
     CU_ASSERT(spared > 0);
@@ -232,7 +245,7 @@ static void test_bounds_with_a_rate(void)
         ask(small_llama(), "L4", &request);
         request.rate = 1.5 * pow(4, round);
         request.requests = 150;
-        request.ttft_us = 1e6;
+        request.ttft.us[NINETY] = 1e6;
         compare_exhaustive(&request);
     }
 }
@@ -253,7 +266,7 @@ static void test_more_is_never_worse(void)
 {
     struct rt_serving_request request;
     ask(small_llama(), "L4", &request);
-    request.tpot_us = 8e3;
+    request.tpot.us[NINETY] = 8e3;
     double two = best_rate(&request);
     CU_ASSERT(two > 0);
     request.gpus[1] = 4;
@@ -316,8 +329,8 @@ static void test_rate(void)
         request.gpus_count = 3;
         request.disaggregate = false;
         request.requests = 200;
-        request.tpot_us = 20e3;
-        request.ttft_us = 500e3;
+        request.tpot.us[NINETY] = 20e3;
+        request.ttft.us[NINETY] = 500e3;
         request.rate = 4 * pow(3, round);
         make(&request, 1, NULL, &plan);
         count_all(&plan);
