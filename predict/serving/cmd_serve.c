@@ -70,7 +70,8 @@ static const struct rt_option options[] = {
     RT_HEADING("Requests:"),
     {"isl", 0, "N[:N]", RT_OWN(struct arguments, load.input, rt_serve_lengths_read),
      "Tokens of a prompt: all alike, or even between two lengths"},
-    {"osl", 0, "N[:N]", RT_OWN(struct arguments, load.output, rt_serve_lengths_read), "Tokens of an output, likewise"},
+    {"osl", 0, "N[:N]", RT_OWN(struct arguments, load.output, rt_serve_lengths_read),
+     "Tokens of an output, likewise"},
     {"range-ratio", 0, "R", RT_NUMBER(struct arguments, range_ratio, 0, 1),
      "Ratio: lengths even between R x --isl and --isl, and likewise of --osl, as --random-range-ratio of "
      "InferenceX "

@@ -87,9 +87,10 @@ bool rt_draft_is_own(const char *name)
 int rt_draft_check(int64_t drafted, double accepted)
 {
     if (isnan(accepted))
-        return rt_fail(RT_EUSAGE,
-                       "{draft}: say how many tokens a check makes in the mean, as measured with your prompts: "
-                       "{accepted} 2.4");
+        return rt_fail(
+            RT_EUSAGE,
+            "{draft}: say how many tokens a check makes in the mean, as measured with your prompts: "
+            "{accepted} 2.4");
     if (accepted > 1 + (double)drafted)
         return rt_fail(RT_EUSAGE,
                        "{accepted} %g: a check of %" PRId64 " proposed tokens makes %" PRId64 " at most",
@@ -134,7 +135,8 @@ static int add_draft(const struct rt_deployment_options *options, const struct r
     cost.graph = draft->graph;
     cost.server = NULL;
     cost.scale = 1;
-    int status = rt_step_cost_new(&draft->source->model, options->predictor, options->device, &cost, &out->draft);
+    int status =
+        rt_step_cost_new(&draft->source->model, options->predictor, options->device, &cost, &out->draft);
     if (status != RT_OK)
         return rt_fail_context(status, "the draft %s", draft->name);
     out->speculation = rt_malloc(sizeof *out->speculation);

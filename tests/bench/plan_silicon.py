@@ -1,12 +1,12 @@
 """Does `rooftile plan` choose the cuts that measured runs show to be best?
 
-    plan_silicon.py ROOFTILE SILICON.csv [-v] [--risk 0.9]
+    plan_silicon.py ROOFTILE RUNS.csv [-v] [--risk 0.9] [--gpu B200] [-p PREDICTOR]
 
-SILICON.csv holds measured runs as AIConfigurator publishes them. Runs of one model, server, GPU, precision and lengths
-that differ in cut and users are a group. `rooftile plan --ramp 0s` forecasts each run with the load that was measured, all users at
-once, lengths from 0.8 where InferenceX drew them (scripts/corpora/aiconfigurator_serving.py); the measured tokens/s of a GPU
-follow from the run's own TTFT and TPOT (users * osl / (TTFT + (osl - 1) TPOT) / GPUs). For every measured TPOT of a group,
-plus 10 %, as a target:
+RUNS.csv holds measured runs as scripts/corpora/aiconfigurator_serving.py --serving writes them. Runs of one model, server, GPU, element
+types and lengths that differ in cut and users are a group; disaggregated ones, those apart (a note) and those whose server was told what
+`plan` has no option for are left out. `rooftile plan --ramp 0s` forecasts each run with the load that was measured, all users at once; the
+measured tokens/s of a GPU follow from the run's own TTFT and TPOT (users * osl / (TTFT + (osl - 1) TPOT) / GPUs). For every measured TPOT
+of a group, plus 10 %, as a target:
 
     the plan chooses the run with the most forecast tokens/s a GPU among those whose forecast TPOT meets the target;
     regret: how much less it gives, as measured, than the best run whose measured TPOT meets it;
@@ -23,50 +23,48 @@ import subprocess
 import sys
 import tempfile
 
-MODELS = {"meta-llama/Llama-3.1-8B-Instruct": "llama-3.1-8b", "nvidia/Llama-3.1-8B-Instruct-FP8": "llama-3.1-8b",
-          "meta-llama/Llama-3.1-70B": "llama-3.1-70b", "Qwen/Qwen3-32B": "qwen3-32b",
-          "Qwen/Qwen3-235B-A22B-FP8": "qwen3-235b-a22b"}
-SERVERS = {"trtllm": "tensorrt-llm", "vllm": "vllm", "sglang": "sglang"}
-GPUS = {"h100_sxm": "H100", "h200_sxm": "H200"}
 rooftile, path = sys.argv[1], sys.argv[2]
-risk = sys.argv[sys.argv.index("--risk") + 1:][:1] if "--risk" in sys.argv else []
+
+
+def option(name):
+    return sys.argv[sys.argv.index(name) + 1:][:1] if name in sys.argv else []
+
+
+risk, only, predictor = option("--risk"), option("--gpu"), option("-p")
 
 
 def cut(row):
-    return (int(row["tp_size"]), max(int(row["moe_ep_size"] or 1), 1))
+    return tuple(int(row[k] or 1) for k in ("tp", "ep", "attention_dp"))
 
 
 def groups():
     found = collections.defaultdict(dict)
     for row in csv.DictReader(open(path)):
-        if (row["model_path"] not in MODELS or row["mode"] != "agg" or int(row["pp_size"] or 1) != 1 or
-                int(row["attention_dp_size"] or 1) > 1 or cut(row)[1] > cut(row)[0] or int(row["osl"]) < 2):
+        alone = not any(row[k] for k in ("note", "decode_tp", "budget", "poll_steps", "sequences", "dtype"))
+        if not alone or not row["concurrency"] or int(row["pp"] or 1) != 1 or int(row["output"]) < 2 or (only and only[0] not in row["device"]):
             continue
-        key = tuple(row[k] for k in ("model_path", "backend", "system", "precision", "moe_quant_mode", "isl", "osl"))
-        key += ("1" if "gap-analysis" in row["silicon_data_source"] else "0.8",)
-        found[key].setdefault((cut(row), int(row["batch_size"])), []).append(
-            (float(row["silicon_ttft_ms"]), float(row["silicon_tpot_ms"])))
+        key = tuple(row[k] for k in ("model", "backend", "device", "quant", "kv_cache", "input", "output", "least"))
+        found[key].setdefault((cut(row), int(row["concurrency"])), []).append((float(row["ttft_ms"]), float(row["tpot_ms"])))
     return {k: v for k, v in found.items() if len({c for c, _ in v}) > 1}
 
 
 def forecast(key, runs):
-    model, server, system, precision, experts, isl, osl, ratio = key
-    quant = "fp8_block" if experts == "fp8_block" else "fp8" if precision == "fp8" else "bf16"
-    cache = "fp8" if precision == "fp8" and server == "trtllm" else "bf16"
+    model, server, device, quant, cache, isl, osl, ratio = key
     with tempfile.NamedTemporaryFile(suffix=".csv") as out:
-        command = [rooftile, "plan", "--model", MODELS[model], "--gpu", GPUS[system], "--server", SERVERS[server],
-                   "--gpus", ",".join(str(n) for n in sorted({c[0] for c, _ in runs})), "--isl", isl, "--osl", osl,
-                   "--users", ",".join(str(n) for n in sorted({u for _, u in runs})), "--quantisation", quant,
-                   "--kv-cache", cache, "--no-disaggregation", "--ramp", "0s", "--think", "0s", "--range-ratio", ratio, "-q", "--overwrite",
-                   "--csv", out.name, *(["--risk", *risk] if risk else [])]
+        command = [rooftile, "plan", "--model", model, "--gpu", device, "--server", server,
+                   "--gpus", ",".join(str(n) for n in sorted({c[0] * c[2] for c, _ in runs})), "--isl", isl, "--osl", osl,
+                   "--users", ",".join(str(n) for n in sorted({u for _, u in runs})), "--quantisation", quant or "bf16",
+                   "--kv-cache", cache or "bf16", "--no-disaggregation", "--ramp", "0s", "--think", "0s", "--range-ratio", ratio or "1", "-q",
+                   "--fallback", "--overwrite", "--csv", out.name, *(["-p", *predictor] if predictor else []), *(["--risk", *risk] if risk else [])]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode != 0:
             return None, done.stderr.strip()
         table = {}
         for row in csv.DictReader(open(out.name)):
-            if row["pp"] == "1" and row["attention_dp"] == "1" and row["tpot_p50_ms"]:
-                key = ((int(row["tp"]), int(row["ep"])), int(row["users"]) // int(row["servers"]))
-                table[key] = (float(row["tpot_p50_ms"]) * (math.exp(float(row["half_width_ln"])) if risk else 1), float(row["gpu_tokens_per_s"]))
+            if row["pp"] == "1" and row["tpot_p50_ms"]:
+                key = ((int(row["tp"]), int(row["ep"]), int(row["attention_dp"])), int(row["users"]) // int(row["servers"]))
+                worse = math.exp(float(row["half_width_ln"])) if risk else 1
+                table[key] = (float(row["tpot_p50_ms"]) * worse, float(row["gpu_tokens_per_s"]))
         return table, None
 
 
@@ -86,14 +84,14 @@ def main():
     found = collections.defaultdict(lambda: collections.defaultdict(list))
     for key, runs in sorted(groups().items()):
         table, why = forecast(key, runs)
-        of = found[(key[0].split("/")[1], key[1], GPUS[key[2]])]
+        of = found[(key[0], key[1], key[2].split()[1])]
         if table is None:
             of["failed"].append(why)
             continue
         points = []
         for (c, users), times in runs.items():
             ttft, tpot = (statistics.mean(t[i] for t in times) for i in (0, 1))
-            rate = 1e3 * users * int(key[6]) / (ttft + (int(key[6]) - 1) * tpot) / c[0]
+            rate = 1e3 * users * int(key[6]) / (ttft + (int(key[6]) - 1) * tpot) / (c[0] * c[2])
             if (c, users) in table:
                 points.append((c, tpot, rate, *table[c, users]))
             else:

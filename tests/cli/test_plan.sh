@@ -135,6 +135,10 @@ llama-3.1-8b --gpu H100 --gpus 2 --tpot 10
 llama-3.1-8b --gpu A100 --gpus 4 --tpot 20 --no-disaggregation --server sglang
 qwen3-30b-a3b --gpu H200 --gpus 4 --tpot 15 --no-disaggregation --server tensorrt-llm
 llama-3.1-70b --gpu H100 --gpus 8 --ttft 300 --tpot 30
+llama-3.1-8b --gpu H100 --gpus 2 --tpot 20 --range-ratio 0.5 --prefix-share 50
+llama-3.1-8b --gpu H100 --gpus 2 --tpot 20 --ramp 0s --think 0s --quantisation fp8 --users 4,16
+llama-3.1-70b --gpu H100 --gpus 2,4 --tpot 40 --draft llama-3.2-1b --accepted 2.4 --quantisation fp8
+llama-3.1-8b --gpu H100 --gpus 2,4 --rate 30 --ttft 500@50,2s@99 --tpot 20 --headroom 30
 seeing.json --gpu H100 --gpus 2 --tpot 20 --image 448 --images 3
 END
 refuses "images without a tower" 2 "small.json has no tower of images that is known" plan --image 448
@@ -204,4 +208,25 @@ refuses "a broken config" 1 "broken.json" "$ROOFTILE" plan --model broken.json -
 refuses "an input as output" 2 "small.json" plan --csv small.json --overwrite
 refuses "an output that is there" 2 "--overwrite" plan --csv a.csv
 refuses "no folder" 1 "nowhere/a.csv" plan --csv nowhere/a.csv
+# --- what comes, and how much of it ---
+awk 'BEGIN { print "arrival_s,input_tokens,output_tokens"; for (i = 0; i < 200; i++) print i / 20 "," 200 + i % 7 * 100 "," 2 + i % 50 }' >came.csv
+came() { "$ROOFTILE" plan -q --model small.json --gpu L4 --gpus 1,2,4 --requests-from came.csv "$@"; }
+succeeds "requests as they came" came --ttft 1s@50,4s@99 --tpot 60 --price L4=0.7
+holds "are said" "200 requests as they came, of 497 and 26 tokens in the mean" stdout
+holds "each target" "TTFT of 1000 ms at most, for 50% of requests; TPOT of 60 ms at most, for 90% of requests; TTFT" stdout
+holds "what idles" "an hour while servers are idle" stdout
+gpus() { came --tpot 60 --json "$@" >rate.json && python3 -c 'import json; print(min(b["gpus"] for b in json.load(open("rate.json"))["best"]))'; }
+is "more come, or a server is lost: never fewer" "$(python3 -c "a, b, c = $(gpus), $(gpus --headroom 60), $(gpus --spare 1); print(a <= b and a < c)")" True
+refuses "of users" 2 "give --rate or --trace" plan --headroom 20
+refuses "of two loads" 2 "leave out --isl" plan --requests-from came.csv
+refuses "no percent" 2 "50, 90 or 99% of requests" plan --ttft 500@95
+refuses "a percent twice" 2 "is given already" plan --tpot 20,30
+refuses "an answer of one token" 2 "has no time between tokens" "$ROOFTILE" plan -q --model small.json --gpu L4 --isl 64 --osl 1
+refuses "drafts that nobody counted" 2 "--accepted 2.4" plan --draft small.json
+succeeds "servers of one GPU" plan --node-gpus 1 --node-gbs 1 --quantisation bf16 --kv-cache bf16 --exhaustive --csv apart.csv
+succeeds "one server" plan --quantisation bf16 --kv-cache bf16 --exhaustive --csv within.csv
+is "a network is slower than a server" "$(python3 -c "
+import csv
+tpot = lambda n: [float(r['tpot_ms']) for r in csv.DictReader(open(n)) if r['tp'] == '2' and r['tpot_ms']]
+print(len(tpot('apart.csv')) > 0 and all(a > w for a, w in zip(tpot('apart.csv'), tpot('within.csv'))))")" True
 finish

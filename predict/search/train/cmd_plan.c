@@ -58,12 +58,12 @@ static const struct rt_option options[] = {
              .suggests = rt_predictor_suggest),
      "A predictor file, or \"roofline\"; pretrained: what comes with rooftile"},
     RT_HEADING("Serving: traffic and target:"),
-    {"isl", 0, "N[:N]", RT_OWN(struct arguments, serving.isl, rt_serve_lengths_read),
+    {"isl", 0, "N[:N]", RT_OWN(struct arguments, serving.isl, rt_serving_lengths_read),
      "Tokens of a prompt: all alike, or even between two lengths; must be given"},
-    {"osl", 0, "N[:N]", RT_OWN(struct arguments, serving.osl, rt_serve_lengths_read),
+    {"osl", 0, "N[:N]", RT_OWN(struct arguments, serving.osl, rt_serving_lengths_read),
      "Tokens of an answer, likewise; must be given"},
     {"range-ratio", 0, "R", RT_NUMBER(struct arguments, serving.range_ratio, 0, 1),
-     "Lengths even between R x --isl and --isl, and likewise of --osl, as in `simulate`"},
+     "Ratio: lengths even between R x --isl and --isl, and likewise of --osl, as in `simulate`"},
     {"prefix-share", 0, "PERCENT", RT_NUMBER(struct arguments, serving.prefix_percent, 0, 100),
      "Of every prompt, that all have in common, as a system's prompt"},
     {"requests-from", 0, "FILE", RT_TEXT(struct arguments, serving.trace, .reads = rt_reads_path),
@@ -74,7 +74,8 @@ static const struct rt_option options[] = {
     {"images", 0, "N", RT_INTEGER(struct arguments, serving.images, 1, RT_MOST_PROMPT_IMAGES),
      "Images of a prompt (default: 1 with --image)"},
     {"ttft", 0, "MS[@P],...", RT_OWN(struct arguments, serving.ttft, rt_serving_times_read),
-     "The first token is to come within so many ms, or 0.5s, for P percent of requests: 500@50,2s@99 (default: "
+     "The first token is to come within so many ms, or 0.5s, for P percent of requests: 500@50,2s@99 "
+     "(default: "
      "any time; without P that of --percentile)"},
     {"tpot", 0, "MS[@P],...", RT_OWN(struct arguments, serving.tpot, rt_serving_times_read),
      "Each further token is to come within so many ms, in the mean of a request, likewise"},
@@ -86,7 +87,7 @@ static const struct rt_option options[] = {
     {"headroom", 0, "PERCENT", RT_NUMBER(struct arguments, serving.headroom_percent, 0, 1e4),
      "So many percent more requests than come are to be served: of a peak"},
     {"spare", 0, "N", RT_INTEGER(struct arguments, serving.spare, 0, 64),
-     "So many servers of each kind may be lost, and the others serve what comes"},
+     "Replicas of each kind of server that may be lost while the others serve what comes"},
     {"think", 0, "TIME", RT_SECONDS(struct arguments, serving.think_us, 0, 1e6),
      "Mean time between an answer and its user's next request, such as 2s (default 0.02s)"},
     {"ramp", 0, "TIME", RT_SECONDS(struct arguments, serving.ramp_us, 0, 1e6),
@@ -227,10 +228,11 @@ static void set_defaults(void *value)
 static int check_half(const struct rt_command_line *line)
 {
     static const char *const serving[] = {
-        "isl",   "osl",      "ttft",   "tpot",         "percentile", "rate", "quantisation",
-        "users", "kv-cache", "server", "transfer-gbs", "requests",   "seed", "no-disaggregation",
-        "risk",  "compose",  "image",  "images",       "range-ratio", "prefix-share", "requests-from",
-        "headroom", "spare", "think", "ramp", "draft", "draft-tokens", "accepted", NULL};
+        "isl",      "osl",      "ttft",   "tpot",         "percentile",  "rate",         "quantisation",
+        "users",    "kv-cache", "server", "transfer-gbs", "requests",    "seed",         "no-disaggregation",
+        "risk",     "compose",  "image",  "images",       "range-ratio", "prefix-share", "requests-from",
+        "headroom", "spare",    "think",  "ramp",         "draft",       "draft-tokens", "accepted",
+        NULL};
     static const char *const training[] = {"batch",
                                            "seq",
                                            "tokens",

@@ -43,8 +43,8 @@ static double most_requests(const struct rt_serving_plan *plan, const struct rt_
 }
 
 /* Little's law, engine.h, of the time in the servers: a request's way to them keeps nobody from coming.
- * Without a target the wait for the first token is that for everybody's prompts. Where requests differ the law
- * says nothing of how their times are shared out. */
+ * Without a target the wait for the first token is that for everybody's prompts. Where requests differ the
+ * law says nothing of how their times are shared out. */
 static double least_tpot_us(const struct rt_serving_plan *plan, const struct rt_serving_candidate *c,
                             double rate)
 {
@@ -268,10 +268,10 @@ static double interval_of(const struct rt_serving_plan *plan, const struct rt_se
 {
     const struct rt_serving_request *request = plan->request;
     int64_t users = c->users > 0 ? c->users : 1;
-    const struct rt_serve_batch batch = {.decodes = users,
-                                         .padded = rt_serving_engine_padded(&plan->engine[c->engine], users),
-                                         .context =
-                                             (double)users * floor(request->traffic.input + request->traffic.output / 2)};
+    const struct rt_serve_batch batch = {
+        .decodes = users,
+        .padded = rt_serving_engine_padded(&plan->engine[c->engine], users),
+        .context = (double)users * floor(request->traffic.input + request->traffic.output / 2)};
     return rt_step_cost_ln_half_width(plan->engine[c->engine].deployment.cost, &batch);
 }
 

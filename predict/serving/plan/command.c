@@ -54,6 +54,11 @@ int rt_serving_users_read(const char *option, const char *text, void *value)
     return rt_rising_numbers_read(option, text, &kind, RT_SERVING_LEVELS, value);
 }
 
+int rt_serving_lengths_read(const char *option, const char *text, void *value)
+{
+    return rt_serve_lengths_read(option, text, value);
+}
+
 /* One of them: "2s@99". */
 static int read_time(const char *option, const char *text, struct rt_serving_times *times)
 {
@@ -202,7 +207,8 @@ static int check_traffic(const struct rt_serving_arguments *arguments)
     if (arguments->osl.most == 0)
         return rt_fail(RT_EUSAGE, "say how long answers are: --osl TOKENS");
     if (arguments->osl.least < 2)
-        return rt_fail(RT_EUSAGE, "--osl 1: an answer of one token has no time between tokens; take 2 or more");
+        return rt_fail(RT_EUSAGE,
+                       "--osl 1: an answer of one token has no time between tokens; take 2 or more");
     if ((arguments->headroom_percent > 0 || arguments->spare > 0) && isnan(arguments->rate))
         return rt_fail(RT_EUSAGE, "--headroom and --spare are of requests that come: give --rate or --trace");
     return RT_OK;

@@ -61,8 +61,7 @@ static struct rt_serving_traffic traffic_of_trace(const struct rt_serve_load *lo
         traffic.input += (double)input / (double)count;
         traffic.output += (double)output / (double)count;
         traffic.prompt += (double)(shared < input ? input - shared : 1) / (double)count;
-        traffic.context +=
-            (double)(output - 1) * ((double)input + (double)output / 2) / (double)count;
+        traffic.context += (double)(output - 1) * ((double)input + (double)output / 2) / (double)count;
     }
     traffic.least_prompt = trace->hash != NULL || trace->prefix != NULL ? 1 : traffic.least_input;
     traffic.least_context = traffic.least_input + 1;

@@ -53,11 +53,11 @@ struct rt_serving_quant {
 struct rt_serving_traffic {
     int64_t longest_input, longest; /* tokens of a prompt, and with its answer */
     int64_t least_input;
-    int64_t least_prompt;  /* tokens of a prompt that are computed at least: others are in a prefix */
-    int64_t least_context; /* of a sequence that decodes, in its mean */
-    double input, output;  /* means of tokens */
+    int64_t least_prompt;   /* tokens of a prompt that are computed at least: others are in a prefix */
+    int64_t least_context;  /* of a sequence that decodes, in its mean */
+    double input, output;   /* means of tokens */
     double prompt, context; /* means of a request: of least_prompt; of cached tokens over its decode steps */
-    bool varied;           /* requests differ */
+    bool varied;            /* requests differ */
 };
 struct rt_serving_traffic rt_serving_traffic(const struct rt_serve_load *load);
 
@@ -85,18 +85,18 @@ struct rt_serving_request {
     int64_t level[RT_SERVING_LEVELS]; /* users at once of one server, rising; not with a rate */
     size_t level_count;
     struct rt_serve_load load; /* lengths and when requests come; ramp_us NaN: users go on, think_us */
-    const char *trace; /* the file of its list; NULL: none */
+    const char *trace;         /* the file of its list; NULL: none */
     struct rt_serving_traffic traffic; /* of it: rt_serving_traffic */
     int64_t images, image;   /* of a prompt, 0: none; their side */
     int64_t image_tokens;    /* of prompts, that they become */
     struct rt_serving_target ttft, tpot;
     double rate; /* requests a second that come, Poisson or as the load's trace, with `headroom`; NaN: users
                     come back as they are served */
-    double headroom;  /* share that the rate is above what comes */
-    int64_t spare;    /* with a rate: servers of each kind that may be lost */
-    int percentile;   /* place in rt_serving_percents of what is shown */
-    const struct rt_draft *draft; /* NULL: none; its graph is each engine's */
-    struct rt_cluster cluster; /* beyond a server's GPUs */
+    double headroom;                /* share that the rate is above what comes */
+    int64_t spare;                  /* with a rate: servers of each kind that may be lost */
+    int percentile;                 /* place in rt_serving_percents of what is shown */
+    const struct rt_draft *draft;   /* NULL: none; its graph is each engine's */
+    struct rt_cluster cluster;      /* beyond a server's GPUs */
     const struct rt_server *server; /* whose scheduler, and what its host takes */
     enum rt_fabric fabric;          /* between GPUs; RT_FABRIC_OWN: by the device's description */
     double link_gbs;                /* NaN: likewise */
@@ -172,7 +172,7 @@ struct rt_serving_engine {
     double weight_bytes, request_bytes; /* on each GPU: weights; the cache of one request when it ends */
     struct rt_deployment deployment;    /* one replica; zeros where it is refused */
     /* Bounds, with the slack: */
-    double prompt_us;    /* the shortest prompt alone: no first token comes sooner */
+    double prompt_us; /* the shortest prompt alone: no first token comes sooner */
     double longest_prompt_us;
     double token_us;     /* a step of one sequence: no token comes sooner */
     double prompts_rate; /* prompts a second, where nothing decodes */

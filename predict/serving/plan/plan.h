@@ -23,11 +23,11 @@ struct rt_serving_candidate {
 
 /* What a simulation says of a candidate; the row of a journal. */
 enum {
-    RT_PLANNED_TTFT, /* (RT_SERVING_PERCENTILES) us */
-    RT_PLANNED_TPOT = RT_PLANNED_TTFT + RT_SERVING_PERCENTILES, /* likewise */
+    RT_PLANNED_TTFT,                                              /* (RT_SERVING_PERCENTILES) us */
+    RT_PLANNED_TPOT = RT_PLANNED_TTFT + RT_SERVING_PERCENTILES,   /* likewise */
     RT_PLANNED_TOKENS = RT_PLANNED_TPOT + RT_SERVING_PERCENTILES, /* output tokens/s of all GPUs */
-    RT_PLANNED_REQUESTS, /* answered a second */
-    RT_PLANNED_GOOD,     /* of them within the targets, a second */
+    RT_PLANNED_REQUESTS,                                          /* answered a second */
+    RT_PLANNED_GOOD,                                              /* of them within the targets, a second */
     RT_PLANNED_INTERVAL, /* half-width of times in ln; NaN: unknown */
     RT_PLANNED_WAITING,  /* mean requests in queues */
     RT_PLANNED_IDLE,     /* share of the time that servers have nothing to do */

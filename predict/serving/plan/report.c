@@ -60,8 +60,7 @@ static void add_row(struct rt_table *table, const struct rt_serving_plan *plan, 
     char *servers = rt_serving_servers_words(plan, candidate, gpus / c->gpus);
     rt_table_row(table, plan->request->gpu[engine->gpu].device.name, (long long)gpus, servers,
                  rt_serving_weights_name(plan, candidate), rt_serving_cache_name(plan, candidate),
-                 (long long)(times * (double)rt_serving_users(plan, candidate)),
-                 ttft_us / 1e3, tpot_us / 1e3,
+                 (long long)(times * (double)rt_serving_users(plan, candidate)), ttft_us / 1e3, tpot_us / 1e3,
                  rt_serving_user_rate(plan, candidate), rt_serving_gpu_rate(plan, candidate),
                  100 * expm1(ln_half_width), times * numbers[RT_PLANNED_REQUESTS],
                  times * numbers[RT_PLANNED_GOOD], rt_serving_price(plan, candidate));
@@ -543,8 +542,8 @@ static void write_cut(FILE *file, int64_t servers, const struct rt_parallelism *
 static void write_row(FILE *file, const struct rt_serving_plan *plan, size_t candidate)
 {
     int shown = plan->request->percentile;
-    const int times[] = {RT_PLANNED_TTFT + shown, RT_PLANNED_TPOT + shown, RT_PLANNED_TTFT, RT_PLANNED_TPOT,
-                         RT_PLANNED_TTFT + 2, RT_PLANNED_TPOT + 2};
+    const int times[] = {RT_PLANNED_TTFT + shown, RT_PLANNED_TPOT + shown, RT_PLANNED_TTFT,
+                         RT_PLANNED_TPOT,         RT_PLANNED_TTFT + 2,     RT_PLANNED_TPOT + 2};
     const struct rt_serving_candidate *c = &plan->candidate[candidate];
     const struct rt_serving_engine *engine = &plan->engine[c->engine];
     const double *numbers = rt_serving_numbers(plan, candidate);

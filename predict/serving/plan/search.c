@@ -222,13 +222,31 @@ static uint64_t key_of(const struct rt_serving_plan *plan)
 {
     const struct rt_serving_request *r = plan->request;
     const struct rt_serving_traffic *t = &r->traffic;
-    const double reals[] = {r->rate,     r->confidence,     r->link_gbs,           r->move_gbs,
-                            r->risk,     r->headroom,       r->load.prefix_share,  r->load.think_us,
-                            t->input,    t->output,         r->load.ramp_us,       t->prompt,
-                            t->context,  r->draft != NULL ? r->draft->accepted : 0};
-    const int64_t whole[] = {t->longest_input, t->longest,    t->least_input,     r->requests,
-                             (int64_t)r->seed, r->exhaustive, (int64_t)r->fabric, r->images,
-                             r->image,         r->spare,      r->draft != NULL ? r->draft->drafted : 0};
+    const double reals[] = {r->rate,
+                            r->confidence,
+                            r->link_gbs,
+                            r->move_gbs,
+                            r->risk,
+                            r->headroom,
+                            r->load.prefix_share,
+                            r->load.think_us,
+                            t->input,
+                            t->output,
+                            r->load.ramp_us,
+                            t->prompt,
+                            t->context,
+                            r->draft != NULL ? r->draft->accepted : 0};
+    const int64_t whole[] = {t->longest_input,
+                             t->longest,
+                             t->least_input,
+                             r->requests,
+                             (int64_t)r->seed,
+                             r->exhaustive,
+                             (int64_t)r->fabric,
+                             r->images,
+                             r->image,
+                             r->spare,
+                             r->draft != NULL ? r->draft->drafted : 0};
     uint64_t hash = rt_hash(rt_hash(RT_HASH_START, reals, sizeof reals), whole, sizeof whole);
     hash = rt_hash(rt_hash(hash, &r->ttft, sizeof r->ttft), &r->tpot, sizeof r->tpot);
     hash = rt_hash(hash, r->server->name, strlen(r->server->name));
