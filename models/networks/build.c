@@ -142,7 +142,8 @@ static uint32_t adapt(struct rt_graph *graph, uint32_t x, uint32_t y, int64_t ro
     graph->adapting = true;
     uint32_t low = rt_build_product(graph, "lora.a", x, rows, in, rank, false);
     low = rt_build_product(graph, "lora.b", low, rows, rank, out, false);
-    y = rt_build_binary(graph, "lora.add", RT_OP_ADD, y, low, rows, out, rows * out);
+    if (rt_graph_trains(graph)) /* servers' kernels add to y (Chen et al., Punica, MLSys 2024) */
+        y = rt_build_binary(graph, "lora.add", RT_OP_ADD, y, low, rows, out, rows * out);
     graph->adapting = false;
     return y;
 }
@@ -153,7 +154,8 @@ uint32_t rt_build_linear(struct rt_graph *graph, const char *name, uint32_t x, i
     uint32_t y = rt_build_product(graph, name, x, rows, in, out, bias);
     bool layer = graph->blocks[graph->block_count - 1].role == RT_BLOCK_LAYER &&
                  graph->place >= graph->options.lora_on;
-    return graph->options.lora > 0 && layer && rt_graph_trains(graph) ? adapt(graph, x, y, rows, in, out) : y;
+    bool runs = rt_graph_trains(graph) || graph->options.runtime == RT_RUNTIME_SERVING;
+    return graph->options.lora > 0 && layer && runs ? adapt(graph, x, y, rows, in, out) : y;
 }
 
 uint32_t rt_build_grouped(struct rt_graph *graph, const char *name, uint32_t x, const struct rt_grouped *of)

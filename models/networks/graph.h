@@ -189,7 +189,8 @@ struct rt_graph_options {
     enum rt_optimizer_kind optimizer;
     enum rt_recompute recompute;
     enum rt_attention_library attention;
-    int64_t lora; /* training: rank of the adapters that alone are trained; 0: all weights are */
+    int64_t lora; /* training: rank of the adapters that alone are trained; 0: all weights are. serving: of an
+                   * adapter beside the model; 0: none */
     enum rt_lora_place lora_on;
     int64_t context_parallel; /* training: GPUs that share out the tokens of a sequence; 0 or 1: none */
     bool sequence_parallel;   /* training: tensor-parallel GPUs share out tokens between products */

@@ -27,11 +27,11 @@ struct arguments {
     struct rt_serve_load load;
     double range_ratio, prefix_percent;
     int64_t budget, sequences, block, poll, cache_tokens; /* 0: the server's own, and as many as fit */
-    double memory_share;
+    double memory_share, host_gib;
     bool no_prefix_cache, no_graphs;
     int64_t prefill_replicas, prefill_tensor;
     const char *draft;
-    int64_t drafted;
+    int64_t drafted, lora, adapters;
     double accepted, request_ms;
     enum rt_serve_router router;
     double transfer_gbs;
@@ -120,6 +120,9 @@ static const struct rt_option options[] = {
      "Of a GPU's memory, for weights, activations and cache (default: the server's)"},
     {"cache-tokens", 0, "N", RT_INTEGER(struct arguments, cache_tokens, 1, INT64_MAX / 4),
      "Tokens that a replica's cache holds (default: as many as fit)"},
+    {"host-cache", 0, "GIB", RT_NUMBER(struct arguments, host_gib, 0, 1e6),
+     "Memory of the host that keeps prefixes which the GPUs' cache gives up, GiB a replica; they come back over "
+     "the host's link before a step"},
     {"no-prefix-cache", 0, NULL, RT_FLAG(struct arguments, no_prefix_cache),
      "Every prompt is computed as a whole"},
     {"no-graphs", 0, NULL, RT_FLAG(struct arguments, no_graphs),
@@ -127,6 +130,11 @@ static const struct rt_option options[] = {
     {"request-ms", 0, "MS", RT_NUMBER(struct arguments, request_ms, 0, 1e6),
      "What a request takes beside steps, in ms: network, web server, tokenizer (default: the server's, 20 or "
      "0)"},
+    {"lora", 0, "RANK", RT_INTEGER(struct arguments, lora, 1, 65536),
+     "Requests ask for adapters of this rank beside the products of the layers (experts have none)"},
+    {"adapters", 0, "N", RT_INTEGER(struct arguments, adapters, 1, 65536),
+     "So many adapters with --lora share the GPU's memory, each replica has all; sequences of a step ask for "
+     "different ones (default 1)"},
     {"draft", 0, "MODEL",
      RT_TEXT(struct arguments, draft, .reads = rt_model_reads, .suggests = rt_model_suggest),
      "Speculative decoding: a model that proposes tokens, on the same GPUs; mtp: the model's own layer for "
@@ -266,6 +274,8 @@ static int check_draft(const struct rt_command_line *line)
     if (!drafts && (rt_given(line, "accepted") || rt_given(line, "draft-tokens")))
         return rt_fail(RT_EUSAGE, "--%s is for speculative decoding: say what proposes tokens, --draft MODEL",
                        rt_given(line, "accepted") ? "accepted" : "draft-tokens");
+    if (arguments->adapters > 0 && arguments->lora == 0)
+        return rt_fail(RT_EUSAGE, "--adapters: give their rank, --lora RANK");
     if (drafts && arguments->prefill_replicas > 0)
         return rt_fail(RT_EUSAGE,
                        "--draft beside --prefill-replicas: whose cache of the draft moves is not simulated; "
@@ -350,10 +360,12 @@ static struct rt_deployment_options deployment_of(const struct arguments *argume
         .cost = {.graph = *graph,
                  .parallel = arguments->step.parallel,
                  .server = arguments->server,
+                 .adapters = arguments->adapters,
                  .fallback = arguments->fallback,
                  .level = arguments->level},
         .scheduler = scheduler_of(arguments, device),
         .cache_tokens = arguments->cache_tokens > 0 ? (double)arguments->cache_tokens : NAN,
+        .host_gib = arguments->host_gib,
         .sequences = most_at_once(arguments, &arguments->load),
         .longest_input = longest.input,
         .longest = longest.both,
@@ -611,6 +623,7 @@ static int serve_on(const struct rt_command_line *line, const struct rt_model_so
         status = settle_step(arguments, source, &device, &step);
     if (status != RT_OK)
         return status;
+    step.lora = arguments->lora;
     struct rt_deployment_options cut = deployment_of(arguments, &device, source, &step);
     struct rt_model_source drafts;
     struct rt_draft draft;

@@ -4,6 +4,7 @@
 #include "models/networks/architectures/architecture.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "predict/step/host.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -54,6 +55,10 @@ static void describe(const struct rt_deployment_options *options, struct rt_depl
     if (isnan(cache))
         cache =
             rt_step_cost_cache_tokens(out->cost, &options->scheduler, out->draft, (double)options->longest);
+    double token_bytes =
+        rt_step_cost_cache_bytes(out->cost, (double)options->longest) / (double)options->longest;
+    double parts = (double)most(options->cost.parallel.tensor, 1) * /* GPUs that hold a token's cache */
+                   (double)most(options->cost.parallel.pipeline, 1);
     out->weight_gib = rt_step_cost_weight_bytes(out->cost) / RT_GIB;
     out->weight_gib += out->draft != NULL ? rt_step_cost_weight_bytes(out->draft) / RT_GIB : 0;
     out->activation_gib = rt_step_cost_activation_bytes(out->cost) / RT_GIB;
@@ -62,6 +67,8 @@ static void describe(const struct rt_deployment_options *options, struct rt_depl
             out->speculation != NULL ? rt_speculation_costs(out->speculation) : rt_step_cost_costs(out->cost),
         .scheduler = options->scheduler,
         .cache_tokens = cache,
+        .host_tokens = options->host_gib * RT_GIB / (parts * token_bytes),
+        .load_us = rt_host_copy_us(rt_host_default(), options->device, RT_TRANSFER_PINNED, token_bytes),
         .request_us = options->cost.server != NULL ? options->cost.server->request_us : 0,
         .replicas = options->cost.parallel.data,
         .gpus = rt_step_cost_gpus(out->cost),
@@ -134,6 +141,7 @@ static int add_draft(const struct rt_deployment_options *options, const struct r
     struct rt_step_cost_options cost = *of_model;
     cost.graph = draft->graph;
     cost.server = NULL;
+    cost.adapters = 0;
     cost.scale = 1;
     int status =
         rt_step_cost_new(&draft->source->model, options->predictor, options->device, &cost, &out->draft);

@@ -33,6 +33,7 @@ struct rt_deployment_options {
     struct rt_step_cost_options cost; /* the ends of its grids follow from the scheduler and the rest */
     struct rt_scheduler scheduler;
     double cache_tokens;            /* NaN: as many as fit */
+    double host_gib;                /* memory of the host for prefixes; 0: none */
     int64_t sequences;              /* most that there are at once; 0: as the scheduler has it */
     int64_t longest_input, longest; /* tokens of a prompt, and with its output */
     const struct rt_draft *draft;   /* NULL: none */

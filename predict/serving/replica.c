@@ -44,6 +44,7 @@ void rt_replica_release(struct rt_replica *replica)
 {
     rt_decoding_release(&replica->decoding);
     rt_prefix_cache_release(&replica->prefixes);
+    rt_prefix_cache_release(&replica->host);
     free(replica->chunks);
     free(replica->chunk_of);
     *replica = (struct rt_replica){0};
@@ -87,18 +88,18 @@ static int64_t hashed_blocks(const struct rt_replica *replica)
     return RT_SERVE_HASHED / replica->group->scheduler.block;
 }
 
-/* Uses what is there of a request's prefix, at most so many blocks: of its group, or of its hashes up to the
- * first that is not all there. Returns how many. */
-static int64_t use_prefix(struct rt_replica *replica, const struct rt_live *live, int64_t most,
-                          int32_t *hashes)
+/* Uses what is in a cache of a request's prefix, at most so many blocks: of its group, or of its hashes up to
+ * the first that is not all there. Returns how many. */
+static int64_t use_prefix(const struct rt_replica *replica, struct rt_prefix_cache *cache,
+                          const struct rt_live *live, int64_t most, int32_t *hashes)
 {
     int64_t each = hashed_blocks(replica), there = 0;
     *hashes = 0;
     if (live->hash == NULL)
-        return rt_prefix_use(&replica->prefixes, live->group, most);
+        return rt_prefix_use(cache, live->group, most);
     while (*hashes < live->hashes && there == *hashes * each && there < most) {
         int64_t want = most - there < each ? most - there : each;
-        int64_t blocks = rt_prefix_use(&replica->prefixes, live->hash[*hashes], want);
+        int64_t blocks = rt_prefix_use(cache, live->hash[*hashes], want);
         if (blocks == 0)
             break;
         there += blocks;
@@ -108,12 +109,41 @@ static int64_t use_prefix(struct rt_replica *replica, const struct rt_live *live
 }
 
 /* The end of a prompt first, so that it gives way first. */
-static void leave_prefix(struct rt_replica *replica, const struct rt_live *live, int32_t hashes)
+static void leave_prefix(struct rt_prefix_cache *cache, const struct rt_live *live, int32_t hashes)
 {
     if (live->hash == NULL)
-        rt_prefix_leave(&replica->prefixes, live->group);
+        rt_prefix_leave(cache, live->group);
     while (hashes > 0)
-        rt_prefix_leave(&replica->prefixes, live->hash[--hashes]);
+        rt_prefix_leave(cache, live->hash[--hashes]);
+}
+
+/* Blocks of a request's prefix that the host's memory keeps, at most so many. */
+static int64_t on_host(struct rt_replica *replica, const struct rt_live *live, int64_t most)
+{
+    int32_t hashes;
+    int64_t there = use_prefix(replica, &replica->host, live, most, &hashes);
+    if (there > 0)
+        leave_prefix(&replica->host, live, hashes);
+    return there;
+}
+
+/* So many blocks of a prefix are copied there, the longest unused gone. */
+static void keep_on_host(struct rt_replica *replica, const struct rt_live *live, int64_t blocks)
+{
+    struct rt_prefix_cache *host = &replica->host;
+    int64_t each = hashed_blocks(replica);
+    int64_t most = (int64_t)(replica->group->host_tokens / (double)replica->group->scheduler.block);
+    int32_t hashes = live->hash == NULL ? 1 : live->hashes;
+    while (hashes > 0) {
+        int64_t before = live->hash == NULL ? 0 : --hashes * each, own = blocks - before;
+        int32_t group = live->hash == NULL ? live->group : live->hash[hashes];
+        hashes -= live->hash == NULL;
+        if (own <= 0)
+            continue;
+        rt_prefix_publish(host, group, live->hash != NULL && own > each ? each : own, 0);
+        rt_prefix_leave(host, group);
+    }
+    rt_prefix_evict(host, host->unused - most);
 }
 
 /* So many blocks of its prompt are computed; returns how many of them were not there. */
@@ -139,7 +169,7 @@ static void release_room(struct rt_replica *replica, struct rt_kv_allocation *ha
     replica->full -= has->full;
     replica->held -= (double)tokens - shared_tokens(replica, has);
     if (has->uses_prefix)
-        leave_prefix(replica, live, has->hashes);
+        leave_prefix(&replica->prefixes, live, has->hashes);
     *has = (struct rt_kv_allocation){0};
 }
 
@@ -161,6 +191,8 @@ static void publish_prefix(struct rt_replica *replica, struct rt_live *live)
     if (blocks == 0 || live->done < blocks * replica->group->scheduler.block || live->room.shared >= blocks)
         return;
     int64_t more = publish_blocks(replica, live, blocks);
+    if (replica->group->host_tokens > 0)
+        keep_on_host(replica, live, blocks);
     live->room.uses_prefix = true;
     live->room.shared += (int32_t)more;
     live->room.full -= more;
@@ -298,7 +330,8 @@ static void add_chunk(struct rt_replica *replica, uint32_t request, int64_t toke
         replica->chunk_of = rt_realloc(replica->chunk_of, replica->chunk_capacity, sizeof *replica->chunk_of);
     }
     const struct rt_live *live = &replica->lives->live[request];
-    bool first = live->done == live->room.shared * replica->group->scheduler.block;
+    bool first =
+        live->done == (live->room.shared + live->room.loaded) * replica->group->scheduler.block;
     replica->chunks[replica->chunk_count] =
         (struct rt_serve_chunk){.tokens = tokens, .cached = live->done, .first = first};
     replica->chunk_of[replica->chunk_count++] = request;
@@ -321,7 +354,8 @@ static bool take_room(struct rt_replica *replica, struct rt_live *live)
     const struct rt_scheduler *scheduler = &replica->group->scheduler;
     int64_t known = live->remote ? live->input : (int64_t)live->input + live->made;
     int32_t hashes = 0;
-    int64_t shared = live->remote ? 0 : use_prefix(replica, live, prefix_blocks(replica, live), &hashes);
+    int64_t prefix = live->remote ? 0 : prefix_blocks(replica, live);
+    int64_t shared = use_prefix(replica, &replica->prefixes, live, prefix, &hashes);
     int64_t need = blocks_of(replica, known) - shared;
     int64_t full = rt_replica_blocks(replica, live->input, live->output) - shared;
     int64_t promised = (int64_t)ceil(scheduler->reserve * (double)(replica->full - replica->own));
@@ -329,12 +363,21 @@ static bool take_room(struct rt_replica *replica, struct rt_live *live)
     if (need > room(replica) - rt_decoding_blocks(&replica->decoding, 1) ||
         promised + ahead > room(replica)) {
         if (shared > 0)
-            leave_prefix(replica, live, hashes);
+            leave_prefix(&replica->prefixes, live, hashes);
         return false;
     }
-    live->room = (struct rt_kv_allocation){
-        .full = full, .shared = (int32_t)shared, .hashes = hashes, .uses_prefix = shared > 0};
-    live->done = (int32_t)(shared * scheduler->block);
+    int64_t kept = replica->group->host_tokens > 0 ? on_host(replica, live, prefix) : 0;
+    int64_t loaded = kept > shared ? kept - shared : 0;
+    live->room = (struct rt_kv_allocation){.full = full,
+                                           .shared = (int32_t)shared,
+                                           .loaded = (int32_t)loaded,
+                                           .hashes = hashes,
+                                           .uses_prefix = shared > 0};
+    live->done = (int32_t)((shared + loaded) * scheduler->block);
+    if (loaded > 0) {
+        replica->loading_us += (double)(loaded * scheduler->block) * replica->group->load_us;
+        replica->counts->loaded_tokens += (double)(loaded * scheduler->block);
+    }
     replica->own += need;
     replica->full += full;
     replica->held += (double)known - shared_tokens(replica, &live->room);
@@ -428,6 +471,7 @@ static void form_step(struct rt_replica *replica, double now)
 {
     const struct rt_scheduler *scheduler = &replica->group->scheduler;
     replica->chunk_count = 0;
+    replica->loading_us = 0;
     replica->holds_back = false;
     if (scheduler->mixed) {
         preempt_for_decodes(replica);
@@ -492,7 +536,7 @@ static void plan_run(struct rt_replica *replica)
     }
     replica->run = run;
     replica->longest = 2 * run > 64 ? (2 * run < LONGEST_RUN ? 2 * run : LONGEST_RUN) : 64;
-    replica->first_us = first;
+    replica->first_us = first + replica->loading_us;
     replica->slope_us = run > 1 ? (last - first) / (double)(run - 1) : 0;
 }
 

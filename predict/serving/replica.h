@@ -19,6 +19,8 @@ struct rt_serve_group {
     struct rt_serve_costs costs;
     struct rt_scheduler scheduler;
     double cache_tokens;    /* of one replica, in whole blocks; INFINITY: no bound */
+    double host_tokens;     /* that the host's memory keeps of prefixes; 0: none */
+    double load_us;         /* of a token that comes back from there */
     double request_us;      /* that a request takes beside steps, before the first: users wait so much longer,
                                their next requests do not come later */
     int64_t replicas, gpus; /* gpus: of one replica */
@@ -64,6 +66,7 @@ struct rt_serve_counts {
     double steps[RT_SERVE_STEPS], time_us[RT_SERVE_STEPS], parts_us[RT_SERVE_PARTS];
     double waiting_us, running_us; /* requests x time */
     double preemptions, recomputed_tokens, prefix_tokens, computed_tokens, decoded_tokens;
+    double loaded_tokens; /* of prefix_tokens: from the host */
 };
 
 struct rt_replica {
@@ -85,6 +88,8 @@ struct rt_replica {
     int64_t blocks, own,
         full; /* of the cache: all, of requests, of them at their ends; prefixes are beside */
     struct rt_prefix_cache prefixes;
+    struct rt_prefix_cache host; /* copies of them in the host's memory, nobody uses any */
+    double loading_us;           /* of the step that is formed: prefixes come back before it begins */
     int64_t peak;
     double held, held_us; /* tokens that somebody uses, without those of prefixes; with them x time */
 

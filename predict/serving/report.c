@@ -428,6 +428,10 @@ static void add_cache(struct rt_report *report, const struct rt_serve_setting *s
                        100 * r->cache_mean, 100 * r->cache_peak);
     rt_report_add_fact(report, "prefix_hit_share", rt_json_number(prefix_hits(r)), "found prefixes",
                        "%.1f%% of prompts' tokens", 100 * prefix_hits(r));
+    if (r->loaded_tokens > 0)
+        rt_report_add_fact(report, "loaded_share", rt_json_number(r->loaded_tokens / r->prefix_tokens), "",
+                           "of them %.1f%% from the host's memory",
+                           100 * r->loaded_tokens / r->prefix_tokens);
     rt_report_add_fact(report, "preemptions",
                        json_pack("{s:f, s:f}", "count", r->preemptions, "tokens", r->recomputed_tokens),
                        "preemptions", "%.0f, %.0f tokens computed again", r->preemptions,

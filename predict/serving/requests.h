@@ -12,6 +12,7 @@
 struct rt_kv_allocation {
     int64_t full;     /* of its own at its end */
     int32_t shared;   /* of its prefix, which belong to the cache */
+    int32_t loaded;   /* of its prefix, which came back from the host's memory */
     int32_t hashes;   /* of its prompt's hashes that it uses */
     bool uses_prefix; /* and stay while it does */
 };

@@ -356,6 +356,7 @@ static void sum_up(struct simulation *s, struct rt_serve_result *out)
         .waiting_peak = (double)s->waiting_peak,
         .running_mean = counts->running_us / time,
         .prefix_tokens = counts->prefix_tokens,
+        .loaded_tokens = counts->loaded_tokens,
         .computed_tokens = counts->computed_tokens,
         .preemptions = counts->preemptions,
         .recomputed_tokens = counts->recomputed_tokens,

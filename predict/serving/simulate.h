@@ -57,6 +57,7 @@ struct rt_serve_result {
                        of its tokens, over time; peak: of the blocks of the fullest replica */
     double waiting_mean, waiting_peak, running_mean; /* requests in servers */
     double prefix_tokens, computed_tokens; /* of prompts: found in the cache, and computed (again, too) */
+    double loaded_tokens;                  /* of prefix_tokens: from the host's memory */
     double preemptions, recomputed_tokens; /* recomputed: given up when preempted */
     double transfers_us;                   /* of links */
 };

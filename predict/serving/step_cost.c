@@ -32,6 +32,8 @@ struct rt_step_cost {
     double expert_layers[KINDS];                        /* in a pass */
     struct rt_trust trust;                              /* of a decode step in the middle of the grids */
     double weights, activations, memory_gib;
+    double adapter_bytes, adapter_us; /* of a further adapter of a step: its weights, read once */
+    int64_t adapters;
     double move_us_per_byte, level, scale;
     int64_t tensor, attention, pipeline;
     bool sees; /* prompts have images */
@@ -419,6 +421,18 @@ static int want_all(struct builder *builder)
 
 /* --- memory --- */
 
+/* On one GPU, were all layers there. */
+static double adapter_bytes(const struct rt_graph *graph)
+{
+    double bytes = 0;
+    for (size_t n = 0; n < graph->node_count; n++) {
+        const struct rt_node *node = &graph->nodes[n];
+        double each = (double)node->parameters * rt_dtypes[graph->options.dtype].bytes;
+        bytes += node->adapter ? each * (double)rt_graph_repeat(graph, node) : 0;
+    }
+    return bytes;
+}
+
 /* Of a decode step of one sequence with so many tokens in its cache when it ends. */
 static int memory_at(const struct builder *builder, int64_t tokens, int64_t most_tokens,
                      struct rt_graph_memory *out)
@@ -437,6 +451,7 @@ static int memory_at(const struct builder *builder, int64_t tokens, int64_t most
         return status;
     share.layers = 1.0 / (double)builder->cost->pipeline;
     rt_graph_memory(&graph, &share, out);
+    builder->cost->adapter_bytes = adapter_bytes(&graph) * share.layers;
     rt_graph_release(&graph);
     return RT_OK;
 }
@@ -450,6 +465,8 @@ static int fill_memory(struct builder *builder)
     int status = memory_at(builder, 0, or_else(tokens, 1), &memory);
     cost->weights = memory.weights;
     cost->activations = memory.activations;
+    cost->weights += (double)(cost->adapters - 1) * cost->adapter_bytes; /* one is the graph's */
+    cost->adapter_us = cost->adapter_bytes / (1e3 * builder->device->bandwidth_gbs);
     for (int64_t i = 1; status == RT_OK && i < rt_cost_axis_points(&cache->x); i++) {
         status = memory_at(builder, rt_cost_axis_at(&cache->x, i), 0, &memory);
         rt_cost_table_cell(cache, i, 0)->value[0] = memory.cache;
@@ -504,6 +521,7 @@ int rt_step_cost_new(const struct rt_model *model, const struct rt_predictor *pr
     cost->server = options->server != NULL ? *options->server : *rt_server_hidden();
     cost->memory_gib = device->memory_gib;
     cost->sees = options->graph.prompt_images > 0;
+    cost->adapters = or_else(options->adapters, 1);
     cost->level = options->level;
     cost->scale = options->scale > 0 ? options->scale : 1;
     int status = fill(&builder);
@@ -620,6 +638,11 @@ static struct rt_cost_cell kernels_of(const struct rt_step_cost *cost, const str
         rt_cost_table_add(&cost->decodes, load.decodes, load.context, 1, &sum);
     if (cost->sees && load.prompts > 0)
         rt_cost_table_add(&cost->tower, load.prompts, 0, 1, &sum);
+    double further = fmin((double)cost->adapters, load.sequences) - 1;
+    if (further > 0 && cost->adapter_us > 0) {
+        sum.value[RT_SERVE_PRODUCTS] += further * cost->adapter_us;
+        sum.value[RT_CELL_BOUND] += further * cost->adapter_us;
+    }
     return sum;
 }
 

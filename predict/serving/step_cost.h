@@ -41,6 +41,8 @@ struct rt_step_cost_options {
     struct rt_graph_options graph;
     struct rt_parallelism parallel; /* of one replica: data is not read; degrees of 0 are 1 */
     const struct rt_server *server; /* NULL: hidden */
+    int64_t adapters; /* of graph.lora, that requests ask for: each sequence of a step for another, as far as
+                         they go; 0: 1 */
     double scale;                   /* of all steps, by measured runs; 0: 1 */
     bool fallback;                  /* rt_forecast_options.fallback */
     double level;                   /* of intervals; 0: none */

@@ -218,4 +218,21 @@ lacks "is not" "is arrival_s in" stderr
 refuses "an empty file" 1 "empty" serve --trace requests.csv
 head -c 4096 "$ROOFTILE" >requests.csv
 refuses "a binary file" 1 "requests.csv" serve --trace requests.csv
+# Adapters: more of them are never faster, and take memory; a prefix that the GPU gave up comes back from the host.
+tpot() { "$ROOFTILE" serve --gpu H100 -m llama-3.1-8b --isl 256 --osl 32 -c 16 --interval 0 --json "$@" | python3 -c "
+import json, sys
+r = json.load(sys.stdin)
+print(next(l for l in r['latencies'] if l['latency'] == 'TPOT')['mean_ms'], r['group']['weight_gib'])"; }
+is "adapters cost" "$(python3 -c "
+(a, u), (b, v), (c, w) = (map(float, t.split()) for t in ('$(tpot)', '$(tpot --lora 16)', '$(tpot --lora 16 --adapters 64)'))
+print(a < b < c and u < v < w < u + 64 * 0.1)")" True
+refuses "adapters of no rank" 2 "--lora RANK" "$ROOFTILE" serve --gpu H100 -m llama-3.1-8b --isl 1 --osl 1 -c 1 --adapters 2
+awk 'BEGIN { print "arrival_s,input_tokens,output_tokens,prefix_group,prefix_tokens"; for (i = 0; i < 60; i++) print i * 2 ",2000,4," i % 6 ",1900" }' >turns.csv
+turns() { "$ROOFTILE" serve --gpu H100 -m llama-3.1-8b --trace turns.csv --cache-tokens 4096 --interval 0 --json "$@"; }
+turns >little.json && turns --host-cache 8 >kept.json
+is "the host keeps prefixes" "$(python3 -c "
+import json
+a, b = (json.load(open(n)) for n in ('little.json', 'kept.json'))
+ttft = lambda r: next(l for l in r['latencies'] if l['latency'] == 'TTFT')['mean_ms']
+print(a['prefix_hit_share'] < 0.05 < 0.8 < b['prefix_hit_share'], b['loaded_share'] > 0.9, ttft(b) < ttft(a))")" "True True True"
 finish
