@@ -89,7 +89,7 @@ static const struct rt_option options[] = {
      "Requests a second that come as a Poisson process; several: a row each"},
     {"trace", 0, "FILE", RT_TEXT(struct arguments, requests, .reads = rt_reads_path),
      "Requests as they came: FILE.csv, a row each of arrival_s, input_tokens, output_tokens, and perhaps "
-     "prefix_group and prefix_tokens; FILE.jsonl as Mooncake has them, with hashes of blocks"},
+     "prefix_group, prefix_tokens and priority (the least first); FILE.jsonl as Mooncake has them, with hashes of blocks"},
     {"requests", 'n', "N", RT_INTEGER(struct arguments, load.requests, 1, 1000000000),
      "So many requests (default: 10 x --concurrency as InferenceX sends, 1000 of --rate, all of --trace)"},
     {"think", 0, "TIME", RT_SECONDS(struct arguments, load.think_us, 0, 1e6),

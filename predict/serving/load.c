@@ -112,6 +112,7 @@ static void next_of_trace(const struct rt_serve_trace *trace, size_t i, struct r
         .output = trace->output[i],
         .group = trace->group != NULL ? trace->group[i] : -1,
         .prefix = trace->prefix != NULL ? trace->prefix[i] : 0,
+        .priority = trace->priority != NULL ? trace->priority[i] : 0,
     };
     if (trace->hash == NULL)
         return;
@@ -147,9 +148,9 @@ bool rt_serve_source_next(struct rt_serve_source *source, struct rt_serve_reques
 
 /* ---- lists in CSV ---- */
 
-enum column { ARRIVAL, INPUT, OUTPUT, GROUP, PREFIX, COLUMNS };
+enum column { ARRIVAL, INPUT, OUTPUT, GROUP, PREFIX, PRIORITY, COLUMNS };
 static const char *const columns[COLUMNS] = {"arrival_s", "input_tokens", "output_tokens", "prefix_group",
-                                             "prefix_tokens"};
+                                             "prefix_tokens", "priority"};
 static const double MOST_SECONDS = 1e9; /* 30 years */
 _Static_assert(RT_MOST_SERVED_TOKENS == 268435456, "sentences below say it");
 
@@ -169,7 +170,7 @@ static int find_columns(struct reading *r)
             return rt_fail(
                 RT_EFORMAT,
                 "%s: a list of requests has no column \"%.40s\"; there are arrival_s, input_tokens, "
-                "output_tokens, prefix_group and prefix_tokens",
+                "output_tokens, prefix_group, prefix_tokens and priority",
                 rt_csv_path(r->csv), rt_csv_header(r->csv, c));
     }
     for (int i = 0; i < COLUMNS; i++)
@@ -196,6 +197,7 @@ static void grow(struct reading *r, struct rt_serve_trace *trace)
     trace->output = grown(trace->output, r->capacity, true);
     trace->group = grown(trace->group, r->capacity, r->place[GROUP] >= 0);
     trace->prefix = grown(trace->prefix, r->capacity, r->place[GROUP] >= 0);
+    trace->priority = grown(trace->priority, r->capacity, r->place[PRIORITY] >= 0);
 }
 
 static int read_tokens(struct reading *r, enum column c, const struct rt_csv_field *cell, int64_t most,
@@ -205,7 +207,7 @@ static int read_tokens(struct reading *r, enum column c, const struct rt_csv_fie
     if (cell->missing || rt_csv_integer(cell, &number) != 0 || number < (c <= OUTPUT) || number > most)
         return rt_csv_fail_cell(r->csv, columns[c], cell,
                                 c == PREFIX  ? "a whole number of tokens, at most input_tokens"
-                                : c == GROUP ? "a whole number of 0 to 2147483647, or empty"
+                                : c >= GROUP ? "a whole number of 0 to 2147483647, or empty"
                                              : "a whole number of tokens, 1 to 268435456");
     *value = (int32_t)number;
     return RT_OK;
@@ -241,6 +243,12 @@ static int read_prefix(struct reading *r, const struct rt_csv_field *fields, str
     return status;
 }
 
+static int read_priority(struct reading *r, const struct rt_csv_field *cell, int32_t *priority)
+{
+    *priority = 0;
+    return cell->missing ? RT_OK : read_tokens(r, PRIORITY, cell, INT32_MAX, priority);
+}
+
 static int read_row(struct reading *r, const struct rt_csv_field *fields, struct rt_serve_trace *trace)
 {
     grow(r, trace);
@@ -253,6 +261,8 @@ static int read_row(struct reading *r, const struct rt_csv_field *fields, struct
                              &trace->output[trace->count]);
     if (status == RT_OK && r->place[GROUP] >= 0)
         status = read_prefix(r, fields, trace);
+    if (status == RT_OK && r->place[PRIORITY] >= 0)
+        status = read_priority(r, &fields[r->place[PRIORITY]], &trace->priority[trace->count]);
     trace->count += status == RT_OK;
     return status;
 }
@@ -421,6 +431,7 @@ void rt_serve_trace_release(struct rt_serve_trace *trace)
     free(trace->output);
     free(trace->group);
     free(trace->prefix);
+    free(trace->priority);
     free(trace->hash);
     free(trace->hash_from);
     *trace = (struct rt_serve_trace){0};

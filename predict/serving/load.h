@@ -26,6 +26,7 @@ struct rt_serve_request {
     int32_t input, output;
     int32_t group;  /* requests of one group have a prefix in common; -1: none */
     int32_t prefix; /* its tokens, at most input */
+    int32_t priority; /* the least goes first */
     const int32_t
         *hash; /* (hashes) in place of a group: of each RT_SERVE_HASHED tokens of the prompt; NULL: none */
     int32_t hashes;
@@ -39,8 +40,10 @@ struct rt_serve_request {
  *   output_tokens   at least 1
  *   prefix_group    may be missing, as may its cells: a number; prompts of one group begin alike
  *   prefix_tokens   may be missing: tokens of that beginning (default: all of the prompt)
+ *   priority        may be missing: the least goes first, the greatest is preempted first, as with vLLM's
+ *                   --scheduling-policy priority (default 0)
  *
- * In memory `group` and `prefix` are NULL where none has any.
+ * In memory `group`, `prefix` and `priority` are NULL where none has any.
  *
  * Or as Mooncake publishes traces (Qin et al., FAST 2025), NAME.jsonl, an object a line: timestamp in ms,
  * input_length, output_length, and hash_ids, a number for each 512 tokens of the prompt and all before them,
@@ -49,7 +52,7 @@ struct rt_serve_request {
  */
 struct rt_serve_trace {
     double *arrival_us; /* (count) */
-    int32_t *input, *output, *group, *prefix;
+    int32_t *input, *output, *group, *prefix, *priority;
     int32_t *hash;     /* of all requests, one after the other; NULL: none */
     size_t *hash_from; /* (count + 1) where those of a request begin */
     size_t count;

@@ -265,7 +265,7 @@ static void cut_run(struct rt_replica *replica, double now)
 void rt_replica_push(struct rt_replica *replica, uint32_t request, double now)
 {
     note_queue(replica, now);
-    rt_requests_append(&replica->waiting, replica->lives, request);
+    rt_requests_queue(&replica->waiting, replica->lives, request);
     cut_run(replica, now);
 }
 
@@ -309,17 +309,30 @@ static void preempt(struct rt_replica *replica, uint32_t request)
     live->done = 0;
     live->remote = false;
     rt_requests_remove(&replica->running, replica->lives, request);
-    rt_requests_prepend(&replica->waiting, replica->lives, request);
+    if (replica->lives->prioritised)
+        rt_requests_queue(&replica->waiting, replica->lives, request);
+    else
+        rt_requests_prepend(&replica->waiting, replica->lives, request);
     replica->noticed++;
     replica->counts->preemptions++;
     replica->holds_back = true;
+}
+
+/* The last of the greatest priority number. */
+static uint32_t whom_to_preempt(const struct rt_replica *replica)
+{
+    const struct rt_live *live = replica->lives->live;
+    uint32_t chosen = replica->running.last;
+    for (uint32_t r = chosen; replica->lives->prioritised && r != RT_NOBODY; r = live[r].previous)
+        chosen = live[r].priority > live[chosen].priority ? r : chosen;
+    return chosen;
 }
 
 /* Room for a token of every sequence that decodes: who came last goes first. */
 static void preempt_for_decodes(struct rt_replica *replica)
 {
     while (replica->decoding.count > 0 && rt_decoding_blocks(&replica->decoding, 1) > room(replica))
-        preempt(replica, replica->running.last);
+        preempt(replica, whom_to_preempt(replica));
 }
 
 static void add_chunk(struct rt_replica *replica, uint32_t request, int64_t tokens)

@@ -59,6 +59,18 @@ void rt_requests_remove(struct rt_request_list *list, struct rt_lives *lives, ui
     list->count--;
 }
 
+void rt_requests_queue(struct rt_request_list *list, struct rt_lives *lives, uint32_t request)
+{
+    const struct rt_live *live = lives->live;
+    uint32_t before = list->last; /* that it comes behind */
+    while (before != RT_NOBODY && live[before].priority > live[request].priority)
+        before = live[before].previous;
+    uint32_t after = before != RT_NOBODY ? live[before].next : list->first;
+    join(list, lives, before, request);
+    join(list, lives, request, after);
+    list->count++;
+}
+
 uint32_t rt_requests_pop(struct rt_request_list *list, struct rt_lives *lives)
 {
     uint32_t first = list->first;

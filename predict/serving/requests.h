@@ -25,7 +25,7 @@ struct rt_live {
     struct rt_kv_allocation room, behind; /* behind: disaggregated, where its prompt was computed */
     int32_t input, output, made;          /* tokens; made: of the output, before it decodes */
     int32_t done;                         /* of input + made: computed so far */
-    int32_t group, prefix;                /* prefix: its tokens */
+    int32_t group, prefix, priority;      /* prefix: its tokens; priority: the least goes first */
     const int32_t *hash; /* (hashes) of its prompt (struct rt_serve_trace); NULL: it has a group */
     int32_t hashes;
     bool remote;                          /* its prompt was computed by another group */
@@ -39,6 +39,7 @@ struct rt_lives {
     struct rt_live *live;
     uint32_t count, empty; /* empty: the first that is free, by `next` */
     size_t capacity;
+    bool prioritised; /* some have a priority */
 };
 uint32_t rt_lives_new(struct rt_lives *lives);
 void rt_lives_drop(struct rt_lives *lives, uint32_t request);
@@ -52,6 +53,8 @@ struct rt_request_list {
 
 void rt_requests_append(struct rt_request_list *list, struct rt_lives *lives, uint32_t request);
 void rt_requests_prepend(struct rt_request_list *list, struct rt_lives *lives, uint32_t request);
+/* Behind those of its priority and of lesser numbers. */
+void rt_requests_queue(struct rt_request_list *list, struct rt_lives *lives, uint32_t request);
 void rt_requests_remove(struct rt_request_list *list, struct rt_lives *lives, uint32_t request);
 uint32_t rt_requests_pop(struct rt_request_list *list, struct rt_lives *lives); /* RT_NOBODY: none */
 

@@ -109,6 +109,8 @@ static void send(struct simulation *s)
     live->output = from->output;
     live->group = from->group;
     live->prefix = from->prefix;
+    live->priority = from->priority;
+    s->lives.prioritised |= from->priority > 0;
     live->hash = from->hash;
     live->hashes = from->hashes;
     s->open++;

@@ -84,12 +84,14 @@ static void add_sglang(struct rt_text *text, const struct launch *launch)
                 launch->sequences, scheduler->budget);
     const struct rt_draft *draft = launch->request->draft;
     if (draft != NULL && rt_draft_is_own(draft->name))
-        rt_text_add(text, " --speculative-algorithm NEXTN --speculative-num-steps %" PRId64, draft->drafted);
+        rt_text_add(text, " --speculative-algorithm NEXTN");
     else if (draft != NULL)
+        rt_text_add(text, " --speculative-algorithm STANDALONE --speculative-draft-model-path %s", draft->name);
+    if (draft != NULL)
         rt_text_add(text,
-                    " --speculative-algorithm STANDALONE --speculative-draft-model-path %s "
-                    "--speculative-num-steps %" PRId64,
-                    draft->name, draft->drafted);
+                    " --speculative-num-steps %" PRId64 " --speculative-eagle-topk 1 "
+                    "--speculative-num-draft-tokens %" PRId64,
+                    draft->drafted, draft->drafted + 1);
     if (launch->role != NULL)
         rt_text_add(text, " --disaggregation-mode %s", launch->role);
 }
@@ -110,7 +112,7 @@ static bool add_options(struct rt_text *text, const struct launch *launch)
     else if (draft != NULL)
         rt_text_item(&options, ", ",
                      "speculative_config: {decoding_type: DraftTarget, max_draft_len: %" PRId64
-                     ", speculative_model_dir: %s}",
+                     ", speculative_model: %s}",
                      draft->drafted, draft->name);
     bool any = options.length > 0;
     if (any)

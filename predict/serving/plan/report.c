@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { MOST_ROWS = 12 };
 
@@ -404,17 +405,50 @@ static struct on_front *front_of(const struct rt_serving_plan *plan, size_t gpu,
     return front;
 }
 
+/* What decides comes first, and bars make the rows a picture: a screen of 100 columns holds it. */
+static const struct rt_column front_columns[] = {
+    {"user_tokens_per_s", "tokens/s user", 'f', 1},
+    {"gpu_tokens_per_s", "tokens/s GPU", 'f', 0},
+    {"bar", "", 's', 0},
+    {"ttft_ms", "TTFT ms", 'f', 0},
+    {"tpot_ms", "TPOT ms", 'f', 1},
+    {"users", NULL, 'd', 0},
+    {"gpus", NULL, 'd', 0},
+    {"servers", NULL, 's', 0},
+    {"weights", NULL, 's', 0},
+    {"cache", NULL, 's', 0},
+};
+
+static void add_front_row(struct rt_table *table, const struct rt_serving_plan *plan, size_t candidate,
+                          double most)
+{
+    enum { WIDTH = 16 };
+    char bar[WIDTH + 1] = "";
+    double gpu = rt_serving_gpu_rate(plan, candidate);
+    memset(bar, '#', (size_t)ceil(WIDTH * gpu / most));
+    char *servers = rt_serving_servers_words(plan, candidate, 1);
+    rt_table_row(table, rt_serving_user_rate(plan, candidate), gpu, bar,
+                 rt_serving_shown_us(plan, candidate, RT_PLANNED_TTFT) / 1e3,
+                 rt_serving_shown_us(plan, candidate, RT_PLANNED_TPOT) / 1e3,
+                 (long long)rt_serving_users(plan, candidate), (long long)plan->candidate[candidate].gpus,
+                 servers, rt_serving_weights_name(plan, candidate), rt_serving_cache_name(plan, candidate));
+    free(servers);
+}
+
 /* Of a long one text shows an even choice with both ends; JSON has all. */
 static void add_front(struct rt_report *report, const struct rt_serving_plan *plan, size_t gpu,
                       struct rt_table *all)
 {
     size_t count, rows;
     struct on_front *front = front_of(plan, gpu, &count);
-    struct rt_table *table = rt_table_new(columns, RT_COUNT(columns));
+    struct rt_table *table = rt_table_new(front_columns, RT_COUNT(front_columns));
+    double most = 0;
+    for (size_t i = 0; i < count; i++)
+        most = fmax(most, rt_serving_gpu_rate(plan, front[i].candidate));
     rows = count < MOST_ROWS ? count : MOST_ROWS;
     for (size_t r = 0; r < rows; r++) {
         size_t at = rows > 1 ? r * (count - 1) / (rows - 1) : 0;
-        add_row(table, plan, front[at].candidate, plan->candidate[front[at].candidate].gpus);
+        add_front_row(table, plan, front[at].candidate, most);
     }
     for (size_t i = 0; i < count; i++)
         add_row(all, plan, front[i].candidate, plan->candidate[front[i].candidate].gpus);
