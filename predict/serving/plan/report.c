@@ -409,7 +409,7 @@ static struct on_front *front_of(const struct rt_serving_plan *plan, size_t gpu,
 static const struct rt_column front_columns[] = {
     {"user_tokens_per_s", "tokens/s user", 'f', 1},
     {"gpu_tokens_per_s", "tokens/s GPU", 'f', 0},
-    {"bar", "", 's', 0},
+    {"bar", "of the most", 's', 0},
     {"ttft_ms", "TTFT ms", 'f', 0},
     {"tpot_ms", "TPOT ms", 'f', 1},
     {"users", NULL, 'd', 0},
