@@ -26,15 +26,39 @@ KINDS = (("transposed.*1d", "transposed 1-D"), ("transposed.*3d", "transposed 3-
          ("reduction|argm", "reduce"), ("^(89|9[0-3])_", "scan"), ("loss|product", "loss, attention"), ("^([1-9]|1[0-8])_", "product"), ("", "pointwise"))
 
 
+def is_meta(tensor):
+    return str(getattr(getattr(tensor, "raw", None), "device", None)) == "meta"
+
+
+def program_of(source, path, torch):
+    """Without memory for weights, but where the module computes with numbers of a tensor as it is made."""
+    for device in ("meta", "cpu"):
+        made = {}
+        try:
+            with torch.device(device):
+                exec(compile(source, path, "exec"), made)
+                module, inputs = made["Model"](*made["get_init_inputs"]()), made["get_inputs"]()
+            module.train("BatchNorm" in source)
+            for part in module.modules():
+                if "Dropout" in type(part).__name__:
+                    part.eval()
+            return torch.onnx.export(module, tuple(inputs), dynamo=True, verbose=False)
+        except RuntimeError as error:
+            if device == "cpu" or "meta tensors" not in str(error):
+                raise
+    return None
+
+
 def export(folder, name, level, onnx_folder, pattern):
     import numpy
     import onnx_ir as ir
     import onnx_ir.passes.common as common
     import torch
     import torch.onnx._internal.exporter._core as core
-    read = core.TorchTensor.numpy
-    core.TorchTensor.numpy = lambda self: read(self) if self.raw.device.type != "meta" else numpy.broadcast_to(
+    unread = {method: getattr(core.TorchTensor, method) for method in ("numpy", "tobytes")}  # of weights that are not there
+    core.TorchTensor.numpy = lambda self: unread["numpy"](self) if not is_meta(self) else numpy.broadcast_to(
         numpy.ones((), self.dtype.numpy()), tuple(self.raw.shape))
+    core.TorchTensor.tobytes = lambda self: unread["tobytes"](self) if not is_meta(self) else bytes(self.nbytes)
     common.DeduplicateInitializersPass.call = lambda self, model: ir.passes.PassResult(model, False)  # it reads weights
     out = onnx_folder / name
     out.mkdir(parents=True, exist_ok=True)
@@ -42,21 +66,14 @@ def export(folder, name, level, onnx_folder, pattern):
         target = out / f"{level}_{path.stem}.onnx"
         if target.exists() or not re.search(pattern, path.stem):
             continue
-        source, made = path.read_text(), {}
+        source = path.read_text()
         try:
-            with torch.device("meta"):
-                exec(compile(source, path, "exec"), made)
-                module, inputs = made["Model"](*made["get_init_inputs"]()), made["get_inputs"]()
-            module.train("BatchNorm" in source)
-            for part in module.modules():
-                if "Dropout" in type(part).__name__:
-                    part.eval()
-            program = torch.onnx.export(module, tuple(inputs), dynamo=True, verbose=False)
+            program = program_of(source, path, torch)
         except Exception as error:  # pylint: disable=broad-except  # of many kinds; the others go on
             print(f"left out: {target.name}: {type(error).__name__}: {str(error)[:200]}".replace("\n", " "), file=sys.stderr)
             continue
         for value in program.model.graph.initializers.values():
-            if getattr(getattr(value.const_value, "raw", None), "device", None) == torch.device("meta"):
+            if is_meta(value.const_value) or value.const_value.size > 4096:
                 value.const_value = ir.ExternalTensor("weights", 0, None, value.const_value.dtype, shape=value.const_value.shape, name=value.name)
         for node in program.model.graph:
             if node.op_type == "BatchNormalization" and "legit_functional" in str(node.metadata_props):

@@ -433,7 +433,7 @@ uint32_t rt_build_groupnorm(struct rt_graph *graph, const char *name, uint32_t x
     if (runtime->hosted && !runtime->fused_norms && !rt_graph_trains(graph)) {
         struct rt_graph_kernel *norm = &graph->kernels[graph->nodes[node].kernel];
         norm->call.op = RT_OP_REDUCE;
-        norm->moments = true;
+        norm->row_threads = 512; /* cuda_utils::kCUDABlockReduceNumThreads */
         norm->bytes /= 2;
         norm->flops -= 2 * (double)rows * (double)cols;
         rt_graph_add_kernel(graph, RT_FORWARD, RT_OP_BATCHNORM_INFERENCE,

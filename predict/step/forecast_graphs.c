@@ -95,7 +95,7 @@ static int time_collective(struct rt_forecast_launch *launch, double beside_us,
 
 /* No sooner than its blocks walk along their rows, where the kernels are PyTorch's own: those of runtimes
  * that a host launches one by one. That is as sure as cycles of a step are alike, which range from 870 to
- * 1,150 among GPUs, and instructions of a pool. */
+ * 1,150 among GPUs, and instructions of a pool; kernels of such instructions nobody measured for training. */
 static void walk(const struct rt_forecast *forecast, struct rt_forecast_launch *launch)
 {
     const double unsure = 0.3;
@@ -105,11 +105,11 @@ static void walk(const struct rt_forecast *forecast, struct rt_forecast_launch *
         return;
     double own_us = rt_cycles_us(forecast->device, launch->kernel.own_cycles / forecast->device->sms);
     double least_us =
-        fmax(own_us, rt_walk_us(&launch->kernel.call, launch->kernel.moments, forecast->device));
-    if (least_us <= launch->time_us)
-        return;
-    launch->time_us = least_us;
-    if (launch->ln_half_width < unsure)
+        fmax(own_us, rt_walk_us(&launch->kernel.call, launch->kernel.row_threads, forecast->device));
+    bool longer = least_us > launch->time_us, measured = launch->kernel.own_cycles <= 0;
+    if (longer)
+        launch->time_us = least_us;
+    if ((longer || !measured) && launch->ln_half_width < unsure)
         launch->ln_half_width = unsure;
 }
 

@@ -371,8 +371,9 @@ static bool has_bias(const struct rt_onnx_lowering *l, size_t input)
 /* A product of volumes of few channels takes so many times as long as one of rows: the geometric mean of
  * KernelBench's problems 54, 59, 60 and 66, of 3 channels, on T4, A100 and L40S. On A10G and H100 they are
  * then 15 to 40% off, on the 3090 Ti up to 6 times too fast; with 32 channels the H100 takes as long as the
- * product says (docs/log/vision.md). The half-width of transposed ones is what nine of ten on the same GPUs
- * keep within. */
+ * product says (docs/log/vision.md). The half-width of transposed ones, of images too, is what nine of ten
+ * volumes on the same GPUs keep within: PyTorch takes what cuDNN's heuristics say, and what was measured for
+ * training was found by trial. */
 static const double VOLUME_SLOWER = 2.48, VOLUME_UNSURE = 1, TRANSPOSED_UNSURE = 1.8;
 enum { FEW_CHANNELS = 16 };
 
@@ -493,7 +494,6 @@ static void move_slices_once(struct rt_graph *graph, size_t at, struct rt_image 
         struct rt_graph_kernel *kernel = &graph->kernels[k];
         if (kernel->call.op != RT_OP_CONV2D)
             continue;
-        kernel->unsure = TRANSPOSED_UNSURE;
         kernel->bytes -= again * (kernel->bytes - small_bytes(&kernel->call));
     }
 }
@@ -536,6 +536,8 @@ static bool lower_conv_transpose(struct rt_onnx_lowering *l)
         rt_graph_add_kernel(l->graph, RT_ACCUMULATE, rt_onnx_lower_op(l), dim);
         rt_node_accumulate(l->graph, rt_onnx_count(weight));
     }
+    for (size_t k = l->graph->nodes[l->result].kernel; k < l->graph->kernel_count; k++)
+        l->graph->kernels[k].unsure = TRANSPOSED_UNSURE;
     if (w.depth > 1)
         move_slices_once(l->graph, l->result, y, x, &w);
     if (has_bias(l, 2))

@@ -17,7 +17,9 @@ static int loss_shape(const struct rt_onnx_at *at)
     return RT_OK;
 }
 
-/* (batch, classes, ...): PyTorch's cross entropy is log softmax, then the labels' mean. */
+/* (batch, classes, ...): PyTorch's cross entropy is log softmax, then the labels' mean, which is one block of
+ * 32 threads (aten/native/cuda/Loss.cu, nll_loss_forward_reduce_cuda_kernel_2d): a label, then the score that
+ * it names. */
 static bool lower_loss(struct rt_onnx_lowering *l)
 {
     const struct rt_onnx_shape *scores = rt_onnx_lower_shape(l, 0);
@@ -27,7 +29,8 @@ static bool lower_loss(struct rt_onnx_lowering *l)
     int64_t cols = scores->dim[1], rows = rt_onnx_count(scores) / cols;
     if (rt_onnx_lower_op(l) == RT_OP_SOFTMAX)
         x = rt_build_softmax(l->graph, rt_image_name(l->graph, l->name, "softmax"), x, rows, cols);
-    l->result = rt_build_move(l->graph, l->name, RT_OP_REDUCE, x, 1, rows, 0);
+    l->result = rt_build_move(l->graph, l->name, RT_OP_REDUCE, x, 1, 2 * rows, 0);
+    l->graph->kernels[l->graph->nodes[l->result].kernel].row_threads = 32;
     return true;
 }
 

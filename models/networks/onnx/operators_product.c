@@ -174,6 +174,15 @@ static struct rt_onnx_shape taken(const struct rt_onnx_lowering *l, size_t input
     return shape;
 }
 
+/* A matrix times a vector (gemv) reads the matrix once, as a sum of its rows does: no tile is filled. */
+static void as_reduction(struct rt_graph_kernel *kernel, int64_t rows, int64_t cols)
+{
+    enum rt_dtype dtype = (enum rt_dtype)kernel->call.dtype;
+    rt_call_init(&kernel->call, RT_OP_REDUCE, dtype);
+    kernel->call.dim[0] = rows;
+    kernel->call.dim[1] = cols;
+}
+
 /* numpy's matmul of the first input and input `second`. What has one matrix for the whole batch is a linear
  * layer where that is a weight, and one product of all rows else. False where one is no matrix, which shapes
  * that were not yet known when they were checked may turn out to be. */
@@ -195,6 +204,8 @@ static bool product_of(struct rt_onnx_lowering *l, size_t second, bool bias)
         l->result = rt_build_bmm(l->graph, l->name, left, right, all / (m * b.cols), m, a.cols, b.cols);
     }
     l->made[l->at.node->outputs[0]].product = weight && !bias;
+    if (all == a.rows && b.cols == 1 && !rt_graph_trains(l->graph))
+        as_reduction(&l->graph->kernels[l->graph->nodes[l->result].kernel], a.rows, a.cols);
     return true;
 }
 

@@ -63,6 +63,7 @@ static void add_gates(struct rt_onnx_lowering *l, const struct layer *layer, uin
     l->graph->kernels[l->graph->nodes[l->result].kernel].bytes =
         width * (double)layer->batch * (2.0 * (double)layer->gates + (double)states * (double)layer->hidden);
     l->graph->nodes[l->result].outputs = (double)layer->batch * (double)layer->hidden;
+    l->graph->nodes[l->result].nested = true;
 }
 
 /* What follows the steps is a block again. */
@@ -81,6 +82,7 @@ static bool lower_recurrent(struct rt_onnx_lowering *l)
     sums = rt_build_linear(l->graph, rt_image_name(l->graph, l->name, "recurrent"), sums, layer.batch,
                            layer.hidden, layer.gates, false);
     l->graph->nodes[sums].parameters = 0; /* set_parameters counts the node's, once */
+    l->graph->nodes[sums].nested = true;  /* one call of PyTorch's, whose library launches the steps */
     add_gates(l, &layer, sums);
     rt_graph_add_block(l->graph, rt_image_name(l->graph, l->name, "behind"), RT_BLOCK_LAYER, 1);
     return true;

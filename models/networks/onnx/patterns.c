@@ -33,6 +33,37 @@ static void lower_one(struct rt_onnx_lowering *l, const struct rt_onnx_found *fo
     }
 }
 
+/* One kernel over p and t. */
+static void lower_pair(struct rt_onnx_lowering *l, const struct rt_onnx_found *found)
+{
+    int64_t rows, cols;
+    uint32_t p = letter_of(found, 'p'), t = letter_of(found, 't');
+    rt_onnx_lower_matrix(l, p, &rows, &cols);
+    l->result = rt_build_binary(l->graph, l->name, found->pattern->op, l->made[p].node, l->made[t].node, rows,
+                                cols, rt_onnx_count(&l->at.model->values[t].shape));
+}
+
+/* torch.export casts an operand for a kernel that casts it as it loads ("convert_element_type_default"); a
+ * cast of the program has a name without "default". */
+static bool is_promoted(const struct rt_onnx_lowering *l, uint32_t *letter)
+{
+    const struct rt_onnx_made *cast = &l->made[LETTER(letter, 'c')];
+    return strstr(cast->maker->name, "convert_element_type_default") != NULL &&
+           rt_onnx_count(&l->at.model->values[LETTER(letter, 'x')].shape) ==
+               rt_onnx_count(&l->at.model->values[LETTER(letter, 'm')].shape);
+}
+
+static void lower_promoted(struct rt_onnx_lowering *l, const struct rt_onnx_found *found)
+{
+    uint32_t m = letter_of(found, 'm');
+    int64_t rows, cols;
+    rt_onnx_lower_matrix(l, letter_of(found, 'x'), &rows, &cols);
+    l->result = rt_build_binary(l->graph, l->name, found->pattern->op, l->made[letter_of(found, 'x')].node,
+                                l->made[m].node, rows, cols, rows * cols);
+    l->graph->kernels[l->graph->nodes[l->result].kernel].bytes +=
+        rt_onnx_lower_bytes(l, m) - rt_onnx_lower_bytes(l, letter_of(found, 'c'));
+}
+
 static void lower_rmsnorm(struct rt_onnx_lowering *l, const struct rt_onnx_found *found)
 {
     int64_t rows, cols;
@@ -434,6 +465,11 @@ static const struct rt_onnx_pattern patterns[] = {
     {"swish", "o=Mul(x,Sigmoid(x))", RT_OP_SILU, lower_one, is_one_call, NULL},
     ONE("mish", RT_OP_SILU, "Mul(x,Tanh(Softplus(x)))"),
     ONE("hard swish", RT_OP_HARDSWISH, "Mul(x,HardSigmoid(x))"),
+    ONE("softplus with a threshold", RT_OP_TANH, "Where(Greater(x,#),x,Softplus(x))"),
+    ONE("xlogy", RT_OP_TANH, "Where(Equal(x,0),x,Where(IsNaN(x),x,Mul(x,Log(x))))"),
+    {"smooth L1 loss", "Where(Less(a=Abs(Sub(p,t)),#),Mul(Pow(a,2),#),Sub(a,#))", RT_OP_ADD, lower_pair, NULL,
+     NULL},
+    {"product with a mask", "Mul(x,c=Cast(m))", RT_OP_MUL, lower_promoted, is_promoted, NULL},
     NORM("layer norm", RT_OP_LAYERNORM, lower_one, "Add(Mul(<normed>,w=@),@)"),
     NORM("layer norm without bias", RT_OP_LAYERNORM, lower_one, "Mul(<normed>,w=@)"),
     ONE("layer norm without weights", RT_OP_LAYERNORM, "<normed>"),

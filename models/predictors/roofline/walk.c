@@ -27,7 +27,7 @@ static void of_channels(const int64_t *image, struct walk *w)
  * PersistentSoftmax.cuh up to 1,024 columns, SoftMax.cu beyond (16 bytes a load; maximum, sum, result). Batch
  * norm in training is cuDNN's, whose kernel's name says 512 threads and one block a channel
  * (bn_fw_tr_1C11_kernel_NCHW): two sums and the result, 16 bytes a load. */
-static bool walk_of(const struct rt_call *call, bool moments, struct walk *out)
+static bool walk_of(const struct rt_call *call, int row_threads, struct walk *out)
 {
     double width = rt_dtypes[call->dtype].bytes;
     struct walk w = {.rows = (double)call->dim[0], .cols = (double)call->dim[1]};
@@ -43,8 +43,8 @@ static bool walk_of(const struct rt_call *call, bool moments, struct walk *out)
             return false;
         break;
     case RT_OP_REDUCE:
-        w.threads = 512, w.elements = 1, w.passes = 1;
-        if (!moments)
+        w.threads = row_threads, w.elements = 1, w.passes = 1;
+        if (row_threads <= 0)
             return false;
         break;
     case RT_OP_BATCHNORM:
@@ -59,10 +59,10 @@ static bool walk_of(const struct rt_call *call, bool moments, struct walk *out)
     return true;
 }
 
-double rt_walk_us(const struct rt_call *call, bool moments, const struct rt_device *device)
+double rt_walk_us(const struct rt_call *call, int row_threads, const struct rt_device *device)
 {
     struct walk w;
-    if (strcmp(device->vendor, "NVIDIA") != 0 || !walk_of(call, moments, &w))
+    if (strcmp(device->vendor, "NVIDIA") != 0 || !walk_of(call, row_threads, &w))
         return 0;
     double steps = w.passes * ceil(w.cols / (w.threads * w.elements));
     double turns = fmax(1, w.rows * w.threads / (device->sms * rt_design_of(device)->threads));

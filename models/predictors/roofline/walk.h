@@ -14,8 +14,8 @@
 #include <stdbool.h>
 
 /* us that PyTorch's kernel of the call takes at least; 0: its blocks are not those of rows, or the GPU is not
- * NVIDIA's. `moments`: of a reduction, one by Welford's sums, a block a row; PyTorch splits the others. It
- * does not grow with multiprocessors, with the threads that they hold, nor with the clock. */
-double rt_walk_us(const struct rt_call *call, bool moments, const struct rt_device *device);
+ * NVIDIA's. `row_threads`: of a reduction, the threads of the one block that makes a row; 0: PyTorch splits
+ * rows. It does not grow with multiprocessors, with the threads that they hold, nor with the clock. */
+double rt_walk_us(const struct rt_call *call, int row_threads, const struct rt_device *device);
 
 #endif
