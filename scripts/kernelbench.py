@@ -23,7 +23,7 @@ LEAST_MS = 0.3  # below, the host decides
 NAMES = {"Tesla T4": "T4"}  # as the timings have them: as the catalogue does
 KINDS = (("transposed.*1d", "transposed 1-D"), ("transposed.*3d", "transposed 3-D"), ("conv_transposed", "transposed 2-D"), ("depthwise", "depthwise"),
          ("conv.*1d", "conv 1-D"), ("conv.*3d", "conv 3-D"), ("conv", "conv 2-D"), ("pooling", "pool"), ("norm_?$", "norm"), ("softmax", "softmax"),
-         ("reduction|argm", "reduce"), ("^(89|9[0-3])_", "scan"), ("loss|product", "loss, attention"), ("^([1-9]|1[0-8])_", "product"), ("", "pointwise"))
+         ("reduction|argm", "reduce"), ("^(89|9[0-3])_", "scan"), ("loss|product", "loss and attention"), ("^([1-9]|1[0-8])_", "product"), ("", "pointwise"))
 
 
 def is_meta(tensor):

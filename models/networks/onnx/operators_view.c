@@ -261,6 +261,14 @@ static bool view_of(enum rt_onnx_view before, const int64_t *order, enum rt_onnx
 }
 
 /* Nothing where neither order nor place changes: only dims of one element move. */
+/* Images that lie channels last as rows of pixels, or back. */
+static bool is_view_of_pixels(const struct rt_onnx_lowering *l, const int64_t *order)
+{
+    static const int64_t there[] = {0, 2, 3, 1}, back[] = {0, 3, 1, 2};
+    return l->graph->options.channels_last &&
+           (memcmp(order, there, sizeof there) == 0 || memcmp(order, back, sizeof back) == 0);
+}
+
 static bool lower_transpose(struct rt_onnx_lowering *l)
 {
     const struct rt_onnx_shape *shape = rt_onnx_lower_shape(l, 0);
@@ -275,7 +283,7 @@ static bool lower_transpose(struct rt_onnx_lowering *l)
         moves |= order[d] < last;
         last = order[d];
     }
-    if (!moves)
+    if (!moves || (shape->rank == 4 && is_view_of_pixels(l, order)))
         return true;
     struct rt_onnx_made *out = &l->made[l->at.node->outputs[0]];
     const struct rt_onnx_made *in = &l->made[rt_onnx_lower_in(l, 0)];

@@ -138,6 +138,20 @@ static void test_exported(void)
             "add 4 8; add 4 8; tanh 4 8; mul 4 8; where 4 8; where 4 8");
 }
 
+/* Images that lie channels last are rows of pixels as they are. */
+static void test_pixels(void)
+{
+    const char *there = "input x 2x4x6x8; output y; p = AveragePool x kernel_shape=2,2; t = Transpose p "
+                        "perm=0,2,3,1; y = Relu t",
+               *turned = "input x 2x4x6x8; output y; p = AveragePool x kernel_shape=2,2; t = Transpose p "
+                         "perm=0,3,2,1; y = Relu t";
+    becomes(there, "avg_pool2d 2 4 6 8 2 1 0; transpose 70 4; relu 70 4");
+    step.channels_last = true;
+    becomes(there, "avg_pool2d 2 4 6 8 2 1 0; relu 70 4");
+    becomes(turned, "avg_pool2d 2 4 6 8 2 1 0; transpose 70 4; relu 70 4");
+    step.channels_last = false;
+}
+
 /* --- norms --- */
 
 #define DEVIATION                                                                                            \
@@ -413,7 +427,7 @@ static void test_groups(void)
     becomes("input x 2x6x4; weight w 6; output y; y = GroupNormalization x w w num_groups=4", "copy 12 4");
 }
 
-RT_TESTS(RT_TEST(test_gelu), RT_TEST(test_gelu_by_tanh), RT_TEST(test_gates), RT_TEST(test_exported), RT_TEST(test_layer_norm),
+RT_TESTS(RT_TEST(test_gelu), RT_TEST(test_gelu_by_tanh), RT_TEST(test_gates), RT_TEST(test_exported), RT_TEST(test_pixels), RT_TEST(test_layer_norm),
          RT_TEST(test_rms_norm), RT_TEST(test_attention), RT_TEST(test_masks), RT_TEST(test_no_attention),
          RT_TEST(test_shared_heads), RT_TEST(test_decoding), RT_TEST(test_turned_keys),
          RT_TEST(test_tokens_first), RT_TEST(test_rotary), RT_TEST(test_quantised), RT_TEST(test_convolution),
