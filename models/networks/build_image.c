@@ -79,17 +79,17 @@ static struct rt_image conv_output(struct rt_image x, const struct rt_conv *conv
     return x;
 }
 
-/* PyTorch's own depthwise convolution adds the bias (aten/native/cuda/DepthwiseConv2d.cu). Where channels come
- * last, cuDNN's runs (use_cudnn_depthwise in aten/native/Convolution.cpp). */
+/* PyTorch's own depthwise convolution adds the bias (aten/native/cuda/DepthwiseConv2d.cu). Where channels
+ * come last, cuDNN's runs (use_cudnn_depthwise in aten/native/Convolution.cpp). */
 static bool runs_own_kernel(const struct rt_graph *graph, struct rt_image x, const struct rt_conv *conv)
 {
     return conv->groups == x.channels && conv->groups > 1 && !graph->options.channels_last;
 }
 
 /* A thread an output of a depthwise convolution in fp32 finds its place by divisions, then loads pixel and
- * weight of every tap (aten/native/cuda/DepthwiseConv2d.cu): so many cycles of a multiprocessor an output, and
- * a tap. KernelBench's kernels of 3 and of 21 taps on the H100 give both (v0.1, problems 83 and 85: 1.93 and
- * 3.03 ms); squares of 3 x 3 and 5 x 5, which are compiled as such, take a seventh less (82 and 84). */
+ * weight of every tap (aten/native/cuda/DepthwiseConv2d.cu): so many cycles of a multiprocessor an output,
+ * and a tap. KernelBench's kernels of 3 and of 21 taps on the H100 give both (v0.1, problems 83 and 85: 1.93
+ * and 3.03 ms); squares of 3 x 3 and 5 x 5, which are compiled as such, take a seventh less (82 and 84). */
 static double depthwise_cycles(double outputs, const struct rt_conv *conv)
 {
     const double output = 2.59, tap = 0.1, square = 0.86;

@@ -222,7 +222,7 @@ struct rt_graph_kernel {
     double own_cycles;
     double unsure; /* of a kind that was not measured as such: at least this is the half-width of ln time at
                       90% */
-    int row_threads; /* of a reduction that one block of so many threads makes a row (rt_walk_us); 0: others */
+    int row_threads; /* of a reduction by one block of so many threads a row (rt_walk_us); 0: others */
 };
 
 /* Which tokens of a step a node works on: its time follows their number, and a server's steps have any. */

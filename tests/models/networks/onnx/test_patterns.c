@@ -126,16 +126,19 @@ static void test_gates(void)
 static void test_exported(void)
 {
     becomes(X "p = Softplus x; g = Greater x two; y = Where g x p", "tanh 4 8");
-    becomes(X "input z 4x8; p = Softplus x; g = Greater x two; y = Where g z p", "tanh 4 8; add 4 8; where 4 8");
+    becomes(X "input z 4x8; p = Softplus x; g = Greater x two; y = Where g z p",
+            "tanh 4 8; add 4 8; where 4 8");
     becomes(X "input z 4x8; d = Sub x z; u = Abs d; l = Less u one; p = Pow u two; m = Mul p half; s = Sub u "
               "half; y = Where l m s",
             "add 4 8");
-    becomes(X "number nil 0; e = Equal x nil; i = IsNaN x; l = Log x; m = Mul x l; w = Where i x m; y = Where e "
-              "x w",
-            "tanh 4 8");
-    becomes(X "number nil 0; e = Equal x nil; i = IsNaN x; l = Log x; m = Mul x l; w = Where i x m; y = Where e "
-              "w x",
-            "add 4 8; add 4 8; tanh 4 8; mul 4 8; where 4 8; where 4 8");
+    becomes(
+        X "number nil 0; e = Equal x nil; i = IsNaN x; l = Log x; m = Mul x l; w = Where i x m; y = Where e "
+          "x w",
+        "tanh 4 8");
+    becomes(
+        X "number nil 0; e = Equal x nil; i = IsNaN x; l = Log x; m = Mul x l; w = Where i x m; y = Where e "
+          "w x",
+        "add 4 8; add 4 8; tanh 4 8; mul 4 8; where 4 8; where 4 8");
 }
 
 /* Images that lie channels last are rows of pixels as they are. */
@@ -427,8 +430,8 @@ static void test_groups(void)
     becomes("input x 2x6x4; weight w 6; output y; y = GroupNormalization x w w num_groups=4", "copy 12 4");
 }
 
-RT_TESTS(RT_TEST(test_gelu), RT_TEST(test_gelu_by_tanh), RT_TEST(test_gates), RT_TEST(test_exported), RT_TEST(test_pixels), RT_TEST(test_layer_norm),
-         RT_TEST(test_rms_norm), RT_TEST(test_attention), RT_TEST(test_masks), RT_TEST(test_no_attention),
-         RT_TEST(test_shared_heads), RT_TEST(test_decoding), RT_TEST(test_turned_keys),
-         RT_TEST(test_tokens_first), RT_TEST(test_rotary), RT_TEST(test_quantised), RT_TEST(test_convolution),
-         RT_TEST(test_groups))
+RT_TESTS(RT_TEST(test_gelu), RT_TEST(test_gelu_by_tanh), RT_TEST(test_gates), RT_TEST(test_exported),
+         RT_TEST(test_pixels), RT_TEST(test_layer_norm), RT_TEST(test_rms_norm), RT_TEST(test_attention),
+         RT_TEST(test_masks), RT_TEST(test_no_attention), RT_TEST(test_shared_heads), RT_TEST(test_decoding),
+         RT_TEST(test_turned_keys), RT_TEST(test_tokens_first), RT_TEST(test_rotary), RT_TEST(test_quantised),
+         RT_TEST(test_convolution), RT_TEST(test_groups))

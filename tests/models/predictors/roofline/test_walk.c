@@ -26,12 +26,11 @@ static void test_few_rows(void)
                    many = call_of(RT_OP_LAYERNORM, 16 * 1728, 4194304);
     RT_ASSERT_NEAR(rt_walk_us(&few, 0, &t4), 16384e3 / t4.clock_mhz, 1e-12);
     RT_ASSERT_NEAR(rt_walk_us(&few, 0, &a100), 16384e3 / a100.clock_mhz, 1e-12);
-    RT_ASSERT_NEAR(rt_walk_us(&many, 0, &a100), 16 * rt_walk_us(&few, 0, &a100),
-                   1e-12); /* 16 blocks each */
+    RT_ASSERT_NEAR(rt_walk_us(&many, 0, &a100), 16 * rt_walk_us(&few, 0, &a100), 1e-12); /* 16 blocks each */
 }
 
-/* Of channels, not rows; a reduction by a block a row alone; short softmax keeps rows in registers; AMD's are not
- * known. */
+/* Of channels, not rows; a reduction by a block a row alone; short softmax keeps rows in registers; AMD's are
+ * not known. */
 static void test_which(void)
 {
     struct rt_device a100, amd;
