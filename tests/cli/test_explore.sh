@@ -128,7 +128,7 @@ refuses unknown_number 2 "of fields that the device has" explore --vary $vary --
 refuses sample_0 2 "must be a whole number from 1 to 2000000" explore --vary $vary --sample 0
 refuses overwrites_nothing 2 "--overwrite" explore --vary $vary --csv a.csv
 refuses kind 2 "a.csv: is there already and is not points of an exploration" explore --vary $vary -o a.csv --overwrite
-refuses dtype 1 "no fp8 peak" explore --gpu V100 --vary $vary --dtype fp8
+refuses dtype 1 "no fp8 peak" "$ROOFTILE" explore --gpu V100 --model gpt2 --batch 2 --seq 128 -q --vary $vary --dtype fp8
 refuses batch 2 "cannot be divided by 2" explore --vary $vary --dp 2 --batch 3
 refuses operand 2 "name a GPU with --gpu and a model with --model" explore --vary $vary gpt2
 finish
