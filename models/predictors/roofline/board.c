@@ -64,7 +64,7 @@ struct rt_rates rt_library_rates(const struct rt_device *device, enum rt_family 
     struct rt_device whole;
     rt_share_whole(device, &whole);
     struct rt_rates rates = rt_rates_of(&whole, family, dtype);
-    rates.bandwidth /= 1 - (1 - rt_l2_cost(&whole)) * hits;
+    rates.bandwidth /= 1 - (1 - rt_product_l2_cost(&whole)) * hits;
     return rates;
 }
 
@@ -101,6 +101,18 @@ double rt_vector_l2_bandwidth(const struct rt_device *device)
 {
     const double bytes = 22;
     return 1e9 * device->sms * cycle_gbs(device, bytes);
+}
+
+double rt_vector_memory_us(const struct rt_device *device, double missed, double held)
+{
+    double l2 = rt_vector_l2_bandwidth(device), memory = fmin(1e9 * device->bandwidth_gbs, l2);
+    return 1e6 * (missed / memory + held / l2);
+}
+
+double rt_product_l2_cost(const struct rt_device *device)
+{
+    double memory = 1e9 * device->bandwidth_gbs, l2 = fmax(memory, rt_vector_l2_bandwidth(device));
+    return fmax(rt_l2_cost(device), memory / l2);
 }
 
 double rt_cycles_us(const struct rt_device *device, double cycles)

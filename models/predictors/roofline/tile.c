@@ -197,6 +197,12 @@ static void tile_product(struct rt_tiled_call *launch, double batch, double m, d
                               launch->device, &launch->kernels);
 }
 
+static double l2_cost(const struct rt_tiled_call *launch)
+{
+    bool product = rt_families[rt_call_family(&launch->query->call)].product;
+    return product ? rt_product_l2_cost(launch->device) : rt_l2_cost(launch->device);
+}
+
 /* Tiling by the family; launch->bytes grows by what a row op reads again from memory. */
 static void tile_whole(struct rt_tiled_call *launch)
 {
@@ -205,8 +211,8 @@ static void tile_whole(struct rt_tiled_call *launch)
     int64_t batch, m, n, k;
     if (family == RT_FAMILY_CONV)
         see_conv(launch);
-    if (!rt_family_vector(rt_call_family(&query->call)))
-        launch->bandwidth /= 1 - (1 - rt_l2_cost(launch->device)) * hit_share(launch);
+    if (!rt_family_vector(family))
+        launch->bandwidth /= 1 - (1 - l2_cost(launch)) * hit_share(launch);
     if (family == RT_FAMILY_CONV) {
         rt_conv_times_of(&launch->conv, launch->device, (enum rt_dtype)query->call.dtype, launch->bandwidth,
                          &launch->conv_times);
@@ -406,8 +412,8 @@ static double left_in_l2(const struct rt_device *device, double bytes)
 /* Rows that lie in the L2 miss nothing when they are read again. */
 static double through_l2_us(const struct rt_tiled_call *launch, double hits)
 {
-    double l2 = rt_vector_l2_bandwidth(launch->device), memory = fmin(launch->bandwidth, l2);
-    return 1e6 * ((1 - hits) * launch->bytes / memory + hits * rt_query_traffic(launch->query) / l2);
+    return rt_vector_memory_us(launch->device, (1 - hits) * launch->bytes,
+                               hits * rt_query_traffic(launch->query));
 }
 
 /* Run over and over, as it is measured alone, and in a step. */

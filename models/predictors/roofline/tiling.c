@@ -176,8 +176,8 @@ static const double TENSOR_SCALE_CYCLES = 15e3;
  * other half says 23,200). They hardly grow with the rows. */
 static const double SCALE_LAYOUT_CYCLES = 17e3;
 
-/* One scale a row is found by a block a row; one for each few elements needs no sum along the row. How nvfp4
- * is made was seen on the B200 alone: as fast as its memory. */
+/* One scale a row is found by a block a row; one for each few elements needs no sum along the row. nvfp4 is
+ * made as fast as vector ops run: seen on the B200 alone. */
 static double quantise_us(enum rt_dtype dtype, double m, double k, enum rt_server_project server,
                           const struct rt_device *device)
 {
@@ -191,7 +191,7 @@ static double quantise_us(enum rt_dtype dtype, double m, double k, enum rt_serve
     double cycles = m * fmax(row_scale ? ROW_CYCLES : 0, element * k) / device->sms;
     double bytes = m * k * ((tensor_scale ? 6 : 2) + rt_dtypes[dtype].input_bytes);
     double hits = rt_l2_hits(device, bytes);
-    double memory_us = 1e-3 * bytes / device->bandwidth_gbs * (1 - hits + hits * rt_l2_cost(device));
+    double memory_us = rt_vector_memory_us(device, (1 - hits) * bytes, hits * bytes);
     double launches =
         LAUNCH_CYCLES + (tensor_scale ? TENSOR_SCALE_CYCLES : 0) + (layout ? SCALE_LAYOUT_CYCLES : 0);
     return rt_cycles_us(device, launches) + fmax(rt_cycles_us(device, cycles), memory_us);
