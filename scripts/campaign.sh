@@ -142,10 +142,10 @@ memory_turn() { # COMMAND
         [ $from -le "$all" ] || break
     done
     found=0
-    while IFS=: read -r what offsets; do # crashes after an allocation of HDF5's own are HDF5's: counted apart
+    while IFS=: read -r what offsets; do # crashes after an allocation of a library's own are the library's: counted apart
         # shellcheck disable=SC2086
         case "$what $(addr2line -f -e "$ROOFTILE" $offsets | head -n 1)" in
-        *Segmentation*H5* | *Aborted*H5*) echo "$1" >>"$state/hdf5-crashes" ;;
+        *Segmentation*H5* | *Aborted*H5* | *Segmentation*sgemm*) echo "$1" >>"$state/libraries" ;;
         *) found=$((found + 1)) ;;
         esac
     done < <(tail -n +$((before + 1)) "$log" 2>/dev/null)
