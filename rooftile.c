@@ -204,12 +204,10 @@ static bool is_version(const char *word)
 /* HDF5 1.10 ends the program by exit(-1), without a word, where it has no memory for an identifier. */
 static void speak_for_hdf5(int status, void *unused)
 {
-    static const char sentence[] = "rooftile: out of memory (HDF5); what was there is unchanged\n";
     (void)unused;
     if (status != -1)
         return;
-    if (write(STDERR_FILENO, sentence, sizeof sentence - 1) < 0)
-        _exit(1);
+    fputs("rooftile: out of memory (HDF5)\n", stderr); /* which has no buffer */
     _exit(1);
 }
 

@@ -123,7 +123,8 @@ static const struct rt_option options[] = {
      "cold: operands rotate through more than the cache; warm: they stay; both: one measurement of each "
      "(default: both, of the cpu backend cold)"},
     {"repeat-every", 0, "TIME", RT_SECONDS(struct arguments, job.repeat_s, 0, 86400),
-     "Measure one kernel of each device again so often, so that `dataset validate` sees the session drift; 0s: "
+     "Measure one kernel of each device again so often, so that `dataset validate` sees the session drift; "
+     "0s: "
      "never (default 60s, of the synthetic backend never)"},
     {"energy", 0, NULL, RT_FLAG(struct arguments, job.energy),
      "Also run each kernel long enough to read the device's energy counter"},

@@ -30,8 +30,8 @@ int32_t rt_attributes_group(const struct rt_attributes *attributes, struct rt_da
 enum rt_cache { RT_CACHE_COLD, RT_CACHE_WARM, RT_CACHE_BOTH, RT_CACHE_COUNT };
 extern const char *const rt_caches[RT_CACHE_COUNT]; /* "cold", "warm", "both" */
 
-#define RT_REPEAT_S                                                                                          \
-    60 /* of devices that are not synthetic, whose samples must not depend on where a run began */
+/* Not of synthetic devices: their samples must not depend on where a run began. */
+#define RT_REPEAT_S 60
 
 struct rt_model_run; /* plan/model_run.h */
 

@@ -12,8 +12,8 @@
  * hangs, has used none.
  */
 struct patience {
-    double end, began_s,
-        used_s; /* on the clock; of processors, when the question was asked and when last looked */
+    double end;             /* on the clock */
+    double began_s, used_s; /* of processors: when the question was asked, and when last looked */
 };
 
 static struct patience patience_of(const struct rt_probe *probe)

@@ -53,7 +53,8 @@ static const struct {
     [FAULT_THROTTLE] = {"throttle", 1, 2}, [FAULT_LOST] = {"lost", 1, 3},
     [FAULT_HANG] = {"hang", 1, ~0u},       [FAULT_CRASH] = {"crash", 1, ~1u},
     [FAULT_SLOW] = {"slow", 60000, ~2u}, /* ms */
-    [FAULT_DRIFT] = {"drift", 10, ~3u} /* of its time, by which a kernel takes longer a simulated second later */
+    [FAULT_DRIFT] = {"drift", 10, ~3u} /* of its time, by which a kernel takes longer a simulated second later
+                                        */
 };
 enum { SALT_ENERGY = -3, SALT_SCATTER = 4 }; /* the latter plus the number of the batch */
 static const double WARM_SHARE = 0.8;        /* of the time of a cold run */

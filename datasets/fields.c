@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-const char *const rt_flag_names[RT_FLAG_COUNT] = {"unknown_tile", "unstable",    "throttled", "failed",
-                                                  "synthetic",    "partial",     "queued",    "scalar_loads",
+const char *const rt_flag_names[RT_FLAG_COUNT] = {"unknown_tile", "unstable",     "throttled", "failed",
+                                                  "synthetic",    "partial",      "queued",    "scalar_loads",
                                                   "sglang",       "tensorrt_llm", "repeat"};
 const char *const rt_splits[RT_SPLIT_COUNT] = {"none", "train", "test"};
 const char *const rt_modes[RT_MODE_COUNT] = {"inference", "training", "decode", "generation"};

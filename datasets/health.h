@@ -46,7 +46,7 @@
 #define RT_IMPOSSIBLE_MOST  0.2
 #define RT_STRAY            400
 #define RT_APART            3
-#define RT_DRIFT            1.1 /* ten times what the collector's stopping criterion leaves of a median */
+#define RT_DRIFT            1.1 /* twenty times what the collector's stopping criterion leaves of a median */
 
 /* What the verdict makes of a sample. */
 enum rt_health_row {

@@ -259,6 +259,7 @@ void rt_training_summarise(struct rt_training *training, const struct rt_recipe 
                  (long long)validation, (long long)left_out->held_out, (long long)left_out->test,
                  (long long)left_out->failed, (long long)left_out->unknown_tile, (long long)left_out->no_peak,
                  (long long)left_out->impossible, (long long)left_out->stray, (long long)left_out->throttled,
-                 (long long)left_out->refused, (long long)left_out->repeats, (long long)fit->epoch, (long long)fit->best_epoch,
-                 fit->best_epoch > 0 ? fit->best_mape : NAN, rt_clock() - started);
+                 (long long)left_out->refused, (long long)left_out->repeats, (long long)fit->epoch,
+                 (long long)fit->best_epoch, fit->best_epoch > 0 ? fit->best_mape : NAN,
+                 rt_clock() - started);
 }

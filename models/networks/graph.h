@@ -220,8 +220,8 @@ struct rt_graph_kernel {
     bool flash2;             /* attention by FlashAttention-2, whatever the GPU (rt_flash2_us) */
     /* What the threads of PyTorch's own kernel take beside memory, cycles of a multiprocessor; 0: no more. */
     double own_cycles;
-    double unsure; /* of a kind that was not measured as such: at least this is the half-width of ln time at
-                      90% */
+    double unsure;   /* of a kind that was not measured as such: at least this is the half-width of ln time at
+                        90% */
     int row_threads; /* of a reduction by one block of so many threads a row (rt_walk_us); 0: others */
 };
 

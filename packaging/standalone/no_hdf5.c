@@ -18,12 +18,13 @@
     X(H5Sget_simple_extent_ndims) X(H5Sget_simple_extent_npoints) X(H5Tclose) X(H5Tcopy) X(H5Tenum_create) \
     X(H5Tenum_insert) X(H5Tget_class) X(H5Tget_member_name) X(H5Tget_member_value) X(H5Tget_nmembers) \
     X(H5Tget_size) X(H5Tis_variable_str) X(H5Tset_cset) X(H5Tset_size)
-#define VALUES(X) \
-    X(H5E_NOSPACE_g) X(H5E_RESOURCE_g) X(H5P_CLS_DATASET_ACCESS_ID_g) X(H5P_CLS_DATASET_CREATE_ID_g) X(H5P_CLS_FILE_ACCESS_ID_g) \
-    X(H5P_CLS_FILE_CREATE_ID_g) X(H5P_CLS_GROUP_CREATE_ID_g) X(H5T_C_S1_g) X(H5T_IEEE_F32LE_g) \
-    X(H5T_IEEE_F64LE_g) X(H5T_NATIVE_DOUBLE_g) X(H5T_NATIVE_FLOAT_g) X(H5T_NATIVE_INT32_g) X(H5T_NATIVE_INT64_g) \
-    X(H5T_NATIVE_UINT32_g) X(H5T_NATIVE_UINT8_g) X(H5T_STD_I32LE_g) X(H5T_STD_I64LE_g) X(H5T_STD_U32LE_g) \
-    X(H5T_STD_U8LE_g)
+#define VALUES(X)                                                                                            \
+    X(H5E_NOSPACE_g)                                                                                         \
+    X(H5E_RESOURCE_g) X(H5P_CLS_DATASET_ACCESS_ID_g) X(H5P_CLS_DATASET_CREATE_ID_g)                          \
+        X(H5P_CLS_FILE_ACCESS_ID_g) X(H5P_CLS_FILE_CREATE_ID_g) X(H5P_CLS_GROUP_CREATE_ID_g) X(H5T_C_S1_g)   \
+            X(H5T_IEEE_F32LE_g) X(H5T_IEEE_F64LE_g) X(H5T_NATIVE_DOUBLE_g) X(H5T_NATIVE_FLOAT_g)             \
+                X(H5T_NATIVE_INT32_g) X(H5T_NATIVE_INT64_g) X(H5T_NATIVE_UINT32_g) X(H5T_NATIVE_UINT8_g)     \
+                    X(H5T_STD_I32LE_g) X(H5T_STD_I64LE_g) X(H5T_STD_U32LE_g) X(H5T_STD_U8LE_g)
 
 #define CALL(name)                                                                                           \
     int64_t name(void);                                                                                      \

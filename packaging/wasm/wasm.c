@@ -7,7 +7,6 @@
 
 #include <emscripten.h>
 #include <errno.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,23 +21,7 @@ const struct rt_command rt_program = {
     .command_count = RT_COUNT(commands),
 };
 
-/* ---- what emscripten has not: no program can be started, no file is in memory alone, there is one processor
- * ---- */
-
-int memfd_create(const char *name, unsigned flags)
-{
-    (void)name, (void)flags;
-    errno = ENOSYS;
-    return -1;
-}
-
-int posix_spawnp(pid_t *restrict process, const char *restrict file,
-                 const posix_spawn_file_actions_t *actions, const posix_spawnattr_t *restrict attributes,
-                 char *const *restrict words, char *const *restrict environment)
-{
-    (void)process, (void)file, (void)actions, (void)attributes, (void)words, (void)environment;
-    return ENOENT;
-}
+/* ---- what emscripten has not: there is one processor ---- */
 
 int sched_getaffinity(int process, size_t size, void *set)
 {

@@ -89,7 +89,8 @@ static const struct rt_option options[] = {
      "Requests a second that come as a Poisson process; several: a row each"},
     {"trace", 0, "FILE", RT_TEXT(struct arguments, requests, .reads = rt_reads_path),
      "Requests as they came: FILE.csv, a row each of arrival_s, input_tokens, output_tokens, and perhaps "
-     "prefix_group, prefix_tokens and priority (the least first); FILE.jsonl as Mooncake has them, with hashes of blocks"},
+     "prefix_group, prefix_tokens and priority (the least first); FILE.jsonl as Mooncake has them, with "
+     "hashes of blocks"},
     {"requests", 'n', "N", RT_INTEGER(struct arguments, load.requests, 1, 1000000000),
      "So many requests (default: 10 x --concurrency as InferenceX sends, 1000 of --rate, all of --trace)"},
     {"think", 0, "TIME", RT_SECONDS(struct arguments, load.think_us, 0, 1e6),
@@ -121,7 +122,8 @@ static const struct rt_option options[] = {
     {"cache-tokens", 0, "N", RT_INTEGER(struct arguments, cache_tokens, 1, INT64_MAX / 4),
      "Tokens that a replica's cache holds (default: as many as fit)"},
     {"host-cache", 0, "GIB", RT_NUMBER(struct arguments, host_gib, 0, 1e6),
-     "Memory of the host that keeps prefixes which the GPUs' cache gives up, GiB a replica; they come back over "
+     "Memory of the host that keeps prefixes which the GPUs' cache gives up, GiB a replica; they come back "
+     "over "
      "the host's link before a step"},
     {"no-prefix-cache", 0, NULL, RT_FLAG(struct arguments, no_prefix_cache),
      "Every prompt is computed as a whole"},
@@ -261,6 +263,8 @@ static int check_groups(const struct rt_command_line *line)
         return rt_fail(RT_EUSAGE,
                        "--%s is for prefill and decode apart: say how many prefill, --prefill-replicas N",
                        given);
+    if (arguments->adapters > 0 && arguments->lora == 0)
+        return rt_fail(RT_EUSAGE, "--adapters: give their rank, --lora RANK");
     if (arguments->timeline != NULL && arguments->concurrency.count + arguments->rate.count > 1 &&
         (arguments->concurrency.count > 1 || arguments->rate.count > 1))
         return rt_fail(RT_EUSAGE, "--trace-out shows one load: give one --concurrency or one --rate");
@@ -274,8 +278,6 @@ static int check_draft(const struct rt_command_line *line)
     if (!drafts && (rt_given(line, "accepted") || rt_given(line, "draft-tokens")))
         return rt_fail(RT_EUSAGE, "--%s is for speculative decoding: say what proposes tokens, --draft MODEL",
                        rt_given(line, "accepted") ? "accepted" : "draft-tokens");
-    if (arguments->adapters > 0 && arguments->lora == 0)
-        return rt_fail(RT_EUSAGE, "--adapters: give their rank, --lora RANK");
     if (drafts && arguments->prefill_replicas > 0)
         return rt_fail(RT_EUSAGE,
                        "--draft beside --prefill-replicas: whose cache of the draft moves is not simulated; "

@@ -149,8 +149,8 @@ bool rt_serve_source_next(struct rt_serve_source *source, struct rt_serve_reques
 /* ---- lists in CSV ---- */
 
 enum column { ARRIVAL, INPUT, OUTPUT, GROUP, PREFIX, PRIORITY, COLUMNS };
-static const char *const columns[COLUMNS] = {"arrival_s", "input_tokens", "output_tokens", "prefix_group",
-                                             "prefix_tokens", "priority"};
+static const char *const columns[COLUMNS] = {"arrival_s",    "input_tokens",  "output_tokens",
+                                             "prefix_group", "prefix_tokens", "priority"};
 static const double MOST_SECONDS = 1e9; /* 30 years */
 _Static_assert(RT_MOST_SERVED_TOKENS == 268435456, "sentences below say it");
 

@@ -58,18 +58,16 @@ struct rt_serve_trace {
     size_t count;
 };
 
-/* .read of rows of options (base/options.h): "4096", or "3276:4096". RT_EUSAGE. */
-struct rt_serve_lengths;
-int rt_serve_lengths_read(const char *option, const char *text, void *value);
-/* Lengths even between `ratio` times the most and the most, at least one token. */
-void rt_serve_lengths_spread(double ratio, struct rt_serve_lengths *lengths);
-
 enum rt_arrivals { RT_CLOSED_LOOP, RT_POISSON, RT_TRACE, RT_ARRIVALS };
 
 /* Tokens, even between the two. */
 struct rt_serve_lengths {
     int64_t least, most;
 };
+/* .read of rows of options (base/options.h): "4096", or "3276:4096". RT_EUSAGE. */
+int rt_serve_lengths_read(const char *option, const char *text, void *value);
+/* Lengths even between `ratio` times the most and the most, at least one token. */
+void rt_serve_lengths_spread(double ratio, struct rt_serve_lengths *lengths);
 
 struct rt_serve_load {
     enum rt_arrivals arrivals;

@@ -343,8 +343,7 @@ static void add_chunk(struct rt_replica *replica, uint32_t request, int64_t toke
         replica->chunk_of = rt_realloc(replica->chunk_of, replica->chunk_capacity, sizeof *replica->chunk_of);
     }
     const struct rt_live *live = &replica->lives->live[request];
-    bool first =
-        live->done == (live->room.shared + live->room.loaded) * replica->group->scheduler.block;
+    bool first = live->done == (live->room.shared + live->room.loaded) * replica->group->scheduler.block;
     replica->chunks[replica->chunk_count] =
         (struct rt_serve_chunk){.tokens = tokens, .cached = live->done, .first = first};
     replica->chunk_of[replica->chunk_count++] = request;

@@ -103,7 +103,8 @@ void rt_launch_query(const struct rt_forecast *forecast, const struct rt_forecas
     query->reread_bytes = rt_launch_reread_bytes(launch, forecast->device);
     query->queued = true;
     query->server = (uint8_t)project_of(forecast, &launch->kernel.call);
-    /* A step of training has nodes that quantise (models/networks/build.c); a server's product is timed with it. */
+    /* A step of training has nodes that quantise (models/networks/build.c); a server's product is timed with
+     * it. */
     query->narrow_input = trains_narrow(forecast, &launch->kernel.call);
 }
 

@@ -217,7 +217,7 @@ holds "each target" "TTFT of 1000 ms at most, for 50% of requests; TPOT of 60 ms
 holds "what idles" "an hour while servers are idle" stdout
 gpus() { came --tpot 60 --json "$@" >rate.json && python3 -c 'import json; print(min(b["gpus"] for b in json.load(open("rate.json"))["best"]))'; }
 is "more come, or a server is lost: never fewer" "$(python3 -c "a, b, c = $(gpus), $(gpus --headroom 60), $(gpus --spare 1); print(a <= b and a < c)")" True
-refuses "of users" 2 "give --rate or --trace" plan --headroom 20
+refuses "of users" 2 "give --rate or --requests-from" plan --headroom 20
 refuses "of two loads" 2 "leave out --isl" plan --requests-from came.csv
 refuses "no percent" 2 "50, 90 or 99% of requests" plan --ttft 500@95
 refuses "a percent twice" 2 "is given already" plan --tpot 20,30

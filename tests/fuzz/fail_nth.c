@@ -1,21 +1,21 @@
 /*
  * Allocations that fail, as SQLite's tests have them (https://www.sqlite.org/testing.html, "out-of-memory
- * testing"): preloaded before a command, it lets the command run once; at each allocation from the FROMth to the
- * TOth the process forks, and the child goes on without that memory. So a failure costs what comes after it,
- * which is little, and not the run before it.
+ * testing"): preloaded before a command, it lets the command run once; at each allocation from the FROMth to
+ * the TOth the process forks, and the child goes on without that memory. So a failure costs what comes after
+ * it, which is little, and not the run before it.
  *
  *     LD_PRELOAD=fail_nth.so FAIL_COUNT=FILE rooftile ...           runs it once as it is; FILE gets how many there are
  *     LD_PRELOAD=fail_nth.so FAIL_FROM=1 FAIL_TO=900 FAIL_LOG=FILE FAIL_SAID=OUTPUT [FAIL_MADE=OUT FAIL_WHOLE=REFERENCE]
  *         rooftile ...
  *
  * FILE gets a line for each child that ended as none may: by a signal; not within a minute; with status 0 and
- * another standard output than OUTPUT, of commands without OUT (reports of others say how long they took); with
- * another OUT than REFERENCE; with another status and no sentence. The line ends with where the allocation was
- * asked for: offsets in the program, the innermost first (addr2line -f).
+ * another standard output than OUTPUT, of commands without OUT (reports of others say how long they took);
+ * with another OUT than REFERENCE; with another status and no sentence. The line ends with where the
+ * allocation was asked for: offsets in the program, the innermost first (addr2line -f).
  *
- * A child works in a folder of its own, "failing", with copies of the files "out*" and a link to "in"; files that
- * are open for writing are its copies. Offsets of files that it shares are put back. What the command starts
- * itself is left alone.
+ * A child works in a folder of its own, "failing", with copies of the files "out*" and a link to "in"; files
+ * that are open for writing are its copies. Offsets of files that it shares are put back. What the command
+ * starts itself is left alone.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -61,7 +61,8 @@ static bool same_file(int a, const char *path)
 {
     struct stat x, y;
     int b = open(path, O_RDONLY);
-    bool same = b >= 0 && fstat(a, &x) == 0 && fstat(b, &y) == 0 && x.st_size == y.st_size && same_start(a, b);
+    bool same =
+        b >= 0 && fstat(a, &x) == 0 && fstat(b, &y) == 0 && x.st_size == y.st_size && same_start(a, b);
     close(b);
     return same;
 }

@@ -101,12 +101,10 @@ static bool is_asked(const struct source *source, const struct rt_sample *sample
 /* By the health of its session; a refused one was refused before. */
 static enum rt_unused unsound(const struct source *source, const struct rt_sample *sample)
 {
-    static const enum rt_unused reasons[RT_ROW_COUNT] = {[RT_ROW_SOUND] = RT_UNUSED_COUNT,
-                                                         [RT_ROW_IMPOSSIBLE] = RT_UNUSED_IMPOSSIBLE,
-                                                         [RT_ROW_STRAY] = RT_UNUSED_STRAY,
-                                                         [RT_ROW_FAMILY] = RT_UNUSED_FAMILY,
-                                                         [RT_ROW_SESSION] = RT_UNUSED_FAMILY,
-                                                         [RT_ROW_REPEAT] = RT_UNUSED_REPEAT};
+    static const enum rt_unused reasons[RT_ROW_COUNT] = {
+        [RT_ROW_SOUND] = RT_UNUSED_COUNT,    [RT_ROW_IMPOSSIBLE] = RT_UNUSED_IMPOSSIBLE,
+        [RT_ROW_STRAY] = RT_UNUSED_STRAY,    [RT_ROW_FAMILY] = RT_UNUSED_FAMILY,
+        [RT_ROW_SESSION] = RT_UNUSED_FAMILY, [RT_ROW_REPEAT] = RT_UNUSED_REPEAT};
     if (source->health != NULL)
         return reasons[source->health->row[sample - source->dataset->samples]];
     return rt_sample_is_impossible(source->dataset, sample) ? RT_UNUSED_IMPOSSIBLE : RT_UNUSED_COUNT;

@@ -199,8 +199,8 @@ static int fail_folds(const struct arguments *arguments, const struct rt_crossva
         return RT_OK;
     return rt_fail(RT_EIO, "%zu of %zu folds failed%s; the first: %s, %s: %s", table->failure_count,
                    table->crossval->unit_count,
-                   arguments->reports.count > 0 ? " and no --report was written" : "", first->unit->fold->name,
-                   first->unit->kind, first->why);
+                   arguments->reports.count > 0 ? " and no --report was written" : "",
+                   first->unit->fold->name, first->unit->kind, first->why);
 }
 
 /* A table that lacks folds replaces no whole one. */

@@ -260,7 +260,6 @@ static bool view_of(enum rt_onnx_view before, const int64_t *order, enum rt_onnx
     return false;
 }
 
-/* Nothing where neither order nor place changes: only dims of one element move. */
 /* Images that lie channels last as rows of pixels, or back. */
 static bool is_view_of_pixels(const struct rt_onnx_lowering *l, const int64_t *order)
 {
@@ -269,6 +268,7 @@ static bool is_view_of_pixels(const struct rt_onnx_lowering *l, const int64_t *o
            (memcmp(order, there, sizeof there) == 0 || memcmp(order, back, sizeof back) == 0);
 }
 
+/* Nothing where neither order nor place changes: only dims of one element move. */
 static bool lower_transpose(struct rt_onnx_lowering *l)
 {
     const struct rt_onnx_shape *shape = rt_onnx_lower_shape(l, 0);

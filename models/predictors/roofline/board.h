@@ -71,8 +71,8 @@ double rt_vector_l2_bandwidth(const struct rt_device *device);
 /* us of vector ops' bytes that the L2 misses and of those that it holds. */
 double rt_vector_memory_us(const struct rt_device *device, double missed, double held);
 /* rt_l2_cost of products: no more than vector ops get, or than memory gives where that is more. With operands
- * of up to 4 MB an H200 takes as long as an H100, whose memory gives 0.7 times as much (16 bits, up to 16 rows:
- * medians 1.01 to 1.05; 8 MB 1.13, 256 MB 1.37; AIConfigurator's tables). */
+ * of up to 4 MB an H200 takes as long as an H100, whose memory gives 0.7 times as much (16 bits, up to 16
+ * rows: medians 1.01 to 1.05; 8 MB 1.13, 256 MB 1.37; AIConfigurator's tables). */
 double rt_product_l2_cost(const struct rt_device *device);
 
 /* Cycles of the boost clock in us; at 1.7 GHz where the clock is unknown. */

@@ -199,8 +199,9 @@ static int check_traffic(const struct rt_serving_arguments *arguments)
     bool lengths = arguments->isl.most > 0 || arguments->osl.most > 0;
     if (arguments->trace != NULL)
         return lengths || arguments->image > 0 || !isnan(arguments->rate)
-                   ? rt_fail(RT_EUSAGE, "--trace says how long requests are and when they come: leave out "
-                                        "--isl, --osl, --image and --rate")
+                   ? rt_fail(RT_EUSAGE,
+                             "--requests-from says how long requests are and when they come: leave out "
+                             "--isl, --osl, --image and --rate")
                    : RT_OK;
     if (arguments->isl.most == 0)
         return rt_fail(RT_EUSAGE, "say how long prompts are: --isl TOKENS, or plan training: --train");
@@ -210,7 +211,8 @@ static int check_traffic(const struct rt_serving_arguments *arguments)
         return rt_fail(RT_EUSAGE,
                        "--osl 1: an answer of one token has no time between tokens; take 2 or more");
     if ((arguments->headroom_percent > 0 || arguments->spare > 0) && isnan(arguments->rate))
-        return rt_fail(RT_EUSAGE, "--headroom and --spare are of requests that come: give --rate or --trace");
+        return rt_fail(RT_EUSAGE,
+                       "--headroom and --spare are of requests that come: give --rate or --requests-from");
     return RT_OK;
 }
 
@@ -230,7 +232,7 @@ static int read_trace(const struct rt_serving_arguments *arguments, struct rt_se
     size_t count = rt_serve_load_requests(load);
     double seconds = 1e-6 * (trace->arrival_us[count - 1] - trace->arrival_us[0]);
     if (!(seconds > 0))
-        return rt_fail(RT_EUSAGE, "--trace %s: its requests come at one time; a plan needs a rate",
+        return rt_fail(RT_EUSAGE, "--requests-from %s: its requests come at one time; a plan needs a rate",
                        arguments->trace);
     request->rate = (double)(count - 1) / seconds;
     return RT_OK;

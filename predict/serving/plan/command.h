@@ -48,7 +48,8 @@ extern const char *const rt_serving_percentiles[RT_SERVING_PERCENTILES];
 int rt_rising_numbers_read(const char *option, const char *text, const struct rt_range_kind *kind,
                            size_t most, struct rt_numbers *out);
 int rt_serving_users_read(const char *option, const char *text, void *value);
-int rt_serving_lengths_read(const char *option, const char *text, void *value); /* rt_serve_lengths_read */
+/* rt_serve_lengths_read, for rooms that do not see load.h. */
+int rt_serving_lengths_read(const char *option, const char *text, void *value);
 /* "2000", "2s", or "500@50,2s@99". */
 int rt_serving_times_read(const char *option, const char *text, void *value);
 

@@ -87,8 +87,8 @@ struct rt_serving_request {
     struct rt_serve_load load; /* lengths and when requests come; ramp_us NaN: users go on, think_us */
     const char *trace;         /* the file of its list; NULL: none */
     struct rt_serving_traffic traffic; /* of it: rt_serving_traffic */
-    int64_t images, image;   /* of a prompt, 0: none; their side */
-    int64_t image_tokens;    /* of prompts, that they become */
+    int64_t images, image;             /* of a prompt, 0: none; their side */
+    int64_t image_tokens;              /* of prompts, that they become */
     struct rt_serving_target ttft, tpot;
     double rate; /* requests a second that come, Poisson or as the load's trace, with `headroom`; NaN: users
                     come back as they are served */

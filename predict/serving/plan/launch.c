@@ -86,7 +86,8 @@ static void add_sglang(struct rt_text *text, const struct launch *launch)
     if (draft != NULL && rt_draft_is_own(draft->name))
         rt_text_add(text, " --speculative-algorithm NEXTN");
     else if (draft != NULL)
-        rt_text_add(text, " --speculative-algorithm STANDALONE --speculative-draft-model-path %s", draft->name);
+        rt_text_add(text, " --speculative-algorithm STANDALONE --speculative-draft-model-path %s",
+                    draft->name);
     if (draft != NULL)
         rt_text_add(text,
                     " --speculative-num-steps %" PRId64 " --speculative-eagle-topk 1 "
@@ -236,7 +237,8 @@ char *rt_serving_simulate_words(const struct rt_serving_plan *plan, size_t candi
         rt_serving_quant_on(&request->gpu[engine->gpu].device, &request->quant[engine->quant]);
     bool narrow = rt_dtype_is_narrow(quant.dtype);
     struct rt_text text = {0};
-    if ((c->prefills > 0 && differ(&engine->cut, &plan->engine[c->prefill].cut)) || /* {trace} has its own */
+    if ((c->prefills > 0 &&
+         differ(&engine->cut, &plan->engine[c->prefill].cut)) || /* a list has its own times */
         (request->load.trace != NULL && request->headroom > 0))
         return NULL;
     rt_text_add(&text, "rooftile simulate -m %s --gpu \"%s\" --server %s --dtype %s --quant %s --kv-cache %s",
