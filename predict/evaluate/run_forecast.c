@@ -69,7 +69,7 @@ static int forecast_steps(const struct rt_run_steps *steps, const struct rt_pred
 {
     const struct rt_forecast_options options = {.parallel = steps->step.parallel,
                                                 .fallback = fallback,
-                                                .host = steps->host,
+                                                .host = steps->host.name[0] != '\0' ? &steps->host : NULL,
                                                 .host_us = steps->step.host_us,
                                                 .input = (enum rt_transfer)steps->step.input,
                                                 .server = steps->server,

@@ -437,15 +437,25 @@ static int read_graph(struct builder *builder, const char *path)
 
 /* --- what the run says --- */
 
-/* A row of the table of hosts; a file on somebody's disk is nothing that a dataset can name. */
+/* A row of the table of hosts, or a host's JSON: a file on somebody's disk is nothing that a dataset can
+ * name. */
 static int find_host(struct builder *builder)
 {
     const char *name = builder->attributes.host;
-    builder->steps->host = name != NULL ? rt_host_named(name) : NULL;
-    if (name == NULL || builder->steps->host != NULL)
+    if (name == NULL)
         return RT_OK;
+    if (name[0] == '{')
+        return rt_host_find(name, &builder->steps->host) == RT_OK
+                   ? RT_OK
+                   : rt_fail_context(RT_EFORMAT, "its attribute host");
+    const struct rt_host *row = rt_host_named(name);
+    if (row != NULL) {
+        builder->steps->host = *row;
+        return RT_OK;
+    }
     char *names = rt_host_names();
-    int status = rt_fail(RT_EFORMAT, "its attribute host is \"%.40s\"; known are %s", name, names);
+    int status = rt_fail(RT_EFORMAT, "its attribute host is \"%.40s\"; known are %s, or the JSON of a host",
+                         name, names);
     free(names);
     return status;
 }

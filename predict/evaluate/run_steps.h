@@ -31,7 +31,7 @@ struct rt_run_steps {
     double times[RT_MOST_RUN_STEPS]; /* how often each counts */
     enum rt_workload_kind kind;
     const struct rt_server *server; /* what the host adds to each step */
-    const struct rt_host *host;     /* that launches; NULL: the runtime's */
+    struct rt_host host;            /* that launches; without a name: the runtime's */
     struct rt_time_scales scales;   /* zeros: as forecast */
     bool read;                      /* the graph was read from a file, not built */
 };

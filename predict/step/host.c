@@ -262,7 +262,9 @@ int rt_host_find(const char *spec, struct rt_host *out)
     const struct rt_host *row = rt_host_named(spec);
     struct rt_host host = row != NULL ? *row : hosts[0];
     int status = RT_OK;
-    if (row == NULL && !is_path(spec)) {
+    if (spec[0] == '{') {
+        status = from_json(spec, strlen(spec), "the host", &host);
+    } else if (row == NULL && !is_path(spec)) {
         char *names = rt_host_names();
         status = rt_fail(RT_ENOTFOUND, "unknown host \"%.60s\"; there are %s, or give a file of JSON", spec,
                          names);
@@ -279,7 +281,7 @@ int rt_host_find(const char *spec, struct rt_host *out)
 
 void rt_host_reads(const char *spec, struct rt_names *paths)
 {
-    if (rt_host_named(spec) == NULL && is_path(spec))
+    if (rt_host_named(spec) == NULL && spec[0] != '{' && is_path(spec))
         rt_names_add(paths, rt_strdup(spec));
 }
 

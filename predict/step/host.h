@@ -42,8 +42,9 @@ const struct rt_host *rt_host_of_runtime(enum rt_runtime_id runtime);
 /* "epyc-7742, xeon-2.2ghz ...": the names. Free with free(). */
 char *rt_host_names(void);
 
-/* What --host means: a row's name, a path of JSON (one object; what it leaves out is the default's), or of a
- * dataset, whose copies set pageable_gbs and pinned_gbs. RT_ENOTFOUND, RT_EIO or RT_EFORMAT with a sentence.
+/* What --host means: a row's name, JSON (one object; what it leaves out is the default's), a path of it, or
+ * of a dataset, whose copies set pageable_gbs and pinned_gbs. RT_ENOTFOUND, RT_EIO or RT_EFORMAT with a
+ * sentence.
  */
 int rt_host_find(const char *spec, struct rt_host *out);
 /* .reads of rows (base/options.h): adds the file that such a text names; a row's name names none. */

@@ -343,7 +343,7 @@ static void test_images(void)
     CU_ASSERT_TRUE(o->image == 160 && o->batch == 4 && o->channels_last && o->autocast);
     CU_ASSERT_EQUAL(o->optimizer, RT_OPTIMIZER_SGD);
     CU_ASSERT_EQUAL(steps.step.input, RT_TRANSFER_PAGEABLE);
-    CU_ASSERT_STRING_EQUAL(steps.host->name, "pgb-titanrtx");
+    CU_ASSERT_STRING_EQUAL(steps.host.name, "pgb-titanrtx");
     char *title = rt_workload_title(
         made.run,
         &(struct rt_workload_name){.model = "resnet50", .option = "", .output = "", .image = "160"});
@@ -363,6 +363,9 @@ static void test_image_attributes_count(void)
                    eager + input / (1e3 * rt_host_default()->pageable_gbs), 1e-9);
     CU_ASSERT_TRUE(image_us("mobilenet_v2", RT_INFERENCE, WITH("runtime", "eager", "host", "pgb-titanrtx")) >
                    2 * image_us("mobilenet_v2", RT_INFERENCE, WITH("runtime", "eager")));
+    RT_ASSERT_NEAR(
+        image_us("mobilenet_v2", RT_INFERENCE, WITH("runtime", "eager", "host", "{\"forward_us\": 49}")),
+        image_us("mobilenet_v2", RT_INFERENCE, WITH("runtime", "eager", "host", "pgb-titanrtx")), 1e-9);
     CU_ASSERT_TRUE(image_us("mobilenet_v2", RT_INFERENCE, WITH("runtime", "graph")) <
                    0.2 * image_us("mobilenet_v2", RT_INFERENCE, WITH("runtime", "eager")));
 }
@@ -374,6 +377,7 @@ static void test_images_refused(void)
         int64_t sequence;
     } bad[] = {
         {"resnet50", "host", "mainframe", "attribute host is \"mainframe\"; known are epyc-7742", -1},
+        {"resnet50", "host", "{\"forward\": 9}", "attribute host: the host: \"forward\" is nothing", -1},
         {"resnet50", "optimizer", "lion",
          "its attribute optimizer: optimizer lion: choose none, sgd, adamw, momentum or adamw-cpu", -1},
         {"alexnet", "image", "8", "smaller than", -1},
