@@ -251,6 +251,8 @@ static struct rt_layer_kind kind_of(const struct rt_model *model, int64_t layer)
         kind.does |= RT_DOES_DENSE | RT_DOES_EXPERTS;
     else if (!model->layered.whole && (kind.does & RT_DOES_FEEDS) == 0)
         kind.does |= feeds_of(model, layer);
+    if (model->wkv.value_rank > 0 && layer > 0)
+        kind.does |= RT_DOES_VALUES;
     if (kind.does & RT_DOES_ATTENTION)
         kind.does |= indexes(model, layer, kind.ratio);
     if (model->layered.kv_heads.count > 0 && model->layered.kv_heads.of[layer] > 0)
@@ -332,7 +334,9 @@ static int check_kind(const struct rt_model *model, unsigned does, const char *w
          model->states.heads > 0 && model->states.head_dim > 0 && model->states.groups > 0 &&
              model->states.state > 0 && model->states.kernel > 0 && model->states.chunk > 0,
          "a state-space mixer: heads, their width, groups, state, convolution and chunk (states.*)"},
-        {RT_DOES_WKV, model->wkv_width > 0, "RWKV's recurrence: its columns (wkv_width)"},
+        {RT_DOES_WKV,
+         model->wkv_width > 0 && (model->wkv.head == 0 || model->wkv_width % model->wkv.head == 0),
+         "RWKV's recurrence: its columns (wkv_width), as many for each head (wkv.head)"},
         {RT_DOES_CONVOLUTION, model->short_kernel > 0, "a convolution: its kernel (short_kernel)"},
         {RT_DOES_EXPERTS, model->experts.count > 0 && model->experts.topk > 0 && model->experts.width > 0,
          "experts: their number, those of a token and their width (experts.*)"},

@@ -102,9 +102,10 @@ enum rt_layer_does {
     RT_DOES_CONVOLUTION = 16, /* a gated short convolution (LFM2) */
     RT_DOES_DENSE = 32,       /* a feed-forward */
     RT_DOES_EXPERTS = 64,
-    RT_DOES_INDEX = 128,  /* its attention has an indexer of its own, which layers without one share */
-    RT_DOES_SHARED = 256, /* before its mixer an attention layer whose weights others have, too (Zamba2) */
-    RT_DOES_WKV = 512,    /* RWKV's time mixing, and its channel mixing as the feed-forward */
+    RT_DOES_INDEX = 128,   /* its attention has an indexer of its own, which layers without one share */
+    RT_DOES_SHARED = 256,  /* before its mixer an attention layer whose weights others have, too (Zamba2) */
+    RT_DOES_WKV = 512,     /* RWKV's time mixing, and its channel mixing as the feed-forward */
+    RT_DOES_VALUES = 1024, /* its values are mixed with those of the first layer (RWKV-7) */
     RT_DOES_MIXERS = 31 | RT_DOES_WKV,
     RT_DOES_FEEDS = 96,
 };
@@ -268,6 +269,11 @@ struct rt_model {
     } shared;
     int64_t short_kernel; /* of a gated short convolution */
     int64_t wkv_width;    /* columns of RWKV's recurrence; -1: the hidden size */
+    struct { /* RWKV-5 to 7: a head's columns; widths between two products that make how much of the token
+              * before is read, decays, rates of learning, values, the gate of the output. -1: by the hidden
+              * size. RWKV-4 has no heads, RWKV-5 no such products, RWKV-7 alone rates */
+        int64_t head, mix_rank, decay_rank, rate_rank, value_rank, gate_rank;
+    } wkv;
     bool ffn_adjusted;    /* LFM2: 2/3 of the given width, and a multiple of: */
     int64_t ffn_multiple;
     int64_t ffn_ratio; /* DINOv2: the width as a multiple of the hidden size; of a gated one 2/3 of it */

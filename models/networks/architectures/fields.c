@@ -144,6 +144,12 @@ const struct rt_model_field rt_model_fields[] = {
     FIELD(shared.attention, BOOLEAN),
     FIELD(short_kernel, SIZE),
     NULLABLE(wkv_width),
+    FIELD(wkv.head, SIZE),
+    NULLABLE(wkv.mix_rank),
+    NULLABLE(wkv.decay_rank),
+    FIELD(wkv.rate_rank, SIZE),
+    FIELD(wkv.value_rank, SIZE),
+    FIELD(wkv.gate_rank, SIZE),
     FIELD(experts.latent, COUNT0),
     FIELD(experts.latent_normed, BOOLEAN),
     FIELD(experts.scaled, BOOLEAN),
@@ -401,6 +407,20 @@ static void derive_zamba(struct rt_model *model)
                           : RT_DOES_STATES;
 }
 
+/* modeling_rwkv6.py, Rwkv6SelfAttention; configuration_rwkv6.py */
+static void derive_rwkv(struct rt_model *model)
+{
+    bool wide = model->hidden == 4096;
+    if (model->wkv.head > 0)
+        model->heads = (model->wkv_width < 0 ? model->hidden : model->wkv_width) / model->wkv.head;
+    if (model->ffn_width < 0 && model->wkv.rate_rank == 0)
+        model->ffn_width = model->hidden * 7 / 2 / 32 * 32;
+    if (model->wkv.mix_rank < 0)
+        model->wkv.mix_rank = wide ? 64 : 32;
+    if (model->wkv.decay_rank < 0)
+        model->wkv.decay_rank = wide ? 128 : 64;
+}
+
 /* modeling_dinov2.py, Dinov2SwiGLUFFN */
 static void derive_dinov2(struct rt_model *model)
 {
@@ -491,7 +511,7 @@ static const struct rt_code derives[] = {
     FUNCTION_OF(albert, derive_albert, "distinct_layers|layers_of_group"), FUNCTION(deberta, derive_deberta),
     FUNCTION_OF(modernbert, derive_modernbert, "reach.full_period"), FUNCTION(marian, derive_marian),
     FUNCTION(lfm2, derive_lfm2), FUNCTION_OF(zamba, derive_zamba, "layered.period|layered.offset"), FUNCTION_OF(dinov2, derive_dinov2, "ffn_ratio"),
-    FUNCTION(siglip, derive_siglip), {0}};
+    FUNCTION(siglip, derive_siglip), FUNCTION(rwkv, derive_rwkv), {0}};
 
 /* As enum rt_norm_kind and rt_widening count them. */
 #define NORMS     "layer|rms|rms_one|layer_one|layer_weight|centred|layer_bare"

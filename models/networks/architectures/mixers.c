@@ -284,7 +284,7 @@ static uint32_t wkv_kernel(const struct rt_served *step, uint32_t x, struct rt_s
                             (double)group.count * group.tokens * width, decode);
 }
 
-uint32_t rt_served_wkv(struct rt_served *step, uint32_t x)
+static uint32_t wkv(struct rt_served *step, uint32_t x)
 {
     static const char *const made[3][2] = {
         {"wkv.mix_k", "wkv.k"}, {"wkv.mix_v", "wkv.v"}, {"wkv.mix_r", "wkv.r"}};
@@ -306,19 +306,133 @@ uint32_t rt_served_wkv(struct rt_served *step, uint32_t x)
     return rt_served_sum(step, "wkv.all_reduce", x);
 }
 
-/* The feed-forward, whose output is weighed by sigmoids of a product of its own. */
+/* --- RWKV-5, 6 (arXiv 2404.05892) and 7 (arXiv 2503.14456): a head keeps a matrix --- */
+
+static int64_t wkv_heads(const struct rt_served *step)
+{
+    const struct rt_model *model = step->stack->model;
+    return rt_build_shard(model->wkv_width / model->wkv.head, parts(step));
+}
+
+/* By flash-linear-attention in chunks of 64 tokens: decays of columns and a product of key and value; RWKV-7
+ * has the delta rule in place of the latter. */
+static uint32_t heads_kernel(const struct rt_served *step, uint32_t x, struct rt_sequences group, bool decode)
+{
+    int64_t heads = wkv_heads(step), wide = step->stack->model->wkv.head;
+    bool delta = step->stack->model->wkv.rate_rank > 0;
+    const int64_t dim[] = {group.count, group.tokens, heads, wide, heads, wide, delta ? wide : 64};
+    enum rt_op_id prefills = delta ? RT_OP_DELTA_RULE_CONTEXT : RT_OP_SSM_CONTEXT,
+                  decodes = delta ? RT_OP_DELTA_RULE_GENERATION : RT_OP_SSM_GENERATION;
+    return rt_served_kernel(step, decode ? "wkv.decode" : "wkv.prefill", decode ? decodes : prefills, x, dim,
+                            (double)group.count * group.tokens * heads * wide, decode);
+}
+
+/* Two products with few columns between them, of tokens and the ones before. */
+static uint32_t narrow(const struct rt_served *step, const char *const name[3], uint32_t x, int64_t rank,
+                       bool bias)
+{
+    const struct rt_stack *stack = step->stack;
+    int64_t rows = stack->shape.rows, width = wkv_heads(step) * stack->model->wkv.head;
+    x = rt_build_linear(stack->graph, name[1], name[0] != NULL ? shift(step, name[0], x) : x, rows,
+                        stack->model->hidden, rank, false);
+    return rt_build_linear(stack->graph, name[2], x, rows, rank, width, bias);
+}
+
+/* RWKV-6: how much of the token before each of five inputs has is made of the tokens. */
+static uint32_t mix_inputs(const struct rt_served *step, uint32_t x)
+{
+    const struct rt_stack *stack = step->stack;
+    struct rt_graph *graph = stack->graph;
+    int64_t rows = stack->shape.rows, h = stack->model->hidden, rank = stack->model->wkv.mix_rank;
+    const int64_t dim[] = {5, rows, h, rank};
+    x = rt_build_linear(graph, "wkv.mix_down", shift(step, "wkv.mix", x), rows, h, 5 * rank, false);
+    x = rt_node_add(graph, "wkv.mix_up", x, RT_NO_INPUT, 5.0 * (double)rows * (double)h);
+    rt_graph_add_kernel(graph, RT_FORWARD, RT_OP_BMM, dim);
+    graph->nodes[x].parameters = 5.0 * (double)rank * (double)h;
+    return x;
+}
+
+/* RWKV-7: decays, rates, values of the first layer, the gate; keys of length one, and of what is kept. */
+static uint32_t wkv_rates(const struct rt_served *step, uint32_t in)
+{
+    static const char *const rates[3] = {"wkv.mix_a", "wkv.rate_down", "wkv.rate"},
+                             *const values[3] = {NULL, "wkv.values_down", "wkv.values"},
+                             *const gate[3] = {"wkv.mix_g", "wkv.gate_down", "wkv.gate_up"};
+    const struct rt_stack *stack = step->stack;
+    const struct rt_model *model = stack->model;
+    int64_t rows = stack->shape.rows, wide = model->wkv.head, heads = wkv_heads(step);
+    uint32_t x = narrow(step, rates, in, model->wkv.rate_rank, true);
+    if (rt_served_does(step, RT_DOES_VALUES))
+        x = rt_served_vector(stack->graph, "wkv.mix_values", RT_OP_MUL,
+                             narrow(step, values, in, model->wkv.value_rank, true), RT_NO_INPUT, rows,
+                             heads * wide);
+    x = narrow(step, gate, in, model->wkv.gate_rank, false);
+    x = rt_served_vector(stack->graph, "wkv.key_norm", RT_OP_RMSNORM, x, RT_NO_INPUT, rows * heads, wide);
+    stack->graph->nodes[x].parameters = (double)(heads * wide);
+    x = rt_served_vector(stack->graph, "wkv.keep", RT_OP_MUL, x, RT_NO_INPUT, rows, heads * wide);
+    stack->graph->nodes[x].parameters = (double)(heads * wide);
+    return x;
+}
+
+static uint32_t heads_in(const struct rt_served *step, uint32_t in)
+{
+    static const char *const made[4][2] = {
+        {"wkv.mix_r", "wkv.r"}, {"wkv.mix_k", "wkv.k"}, {"wkv.mix_v", "wkv.v"}, {"wkv.mix_g", "wkv.g"}};
+    static const char *const decay[3] = {"wkv.mix_w", "wkv.decay_down", "wkv.decay"};
+    const struct rt_stack *stack = step->stack;
+    const struct rt_model *model = stack->model;
+    bool delta = model->wkv.rate_rank > 0; /* its gate is narrow */
+    if (model->wkv.mix_rank > 0)
+        in = mix_inputs(step, in);
+    uint32_t x = in;
+    for (size_t i = 0; i < RT_COUNT(made) - delta; i++)
+        x = rt_build_linear(stack->graph, made[i][1], shift(step, made[i][0], in), stack->shape.rows,
+                            model->hidden, wkv_heads(step) * model->wkv.head, false);
+    if (model->wkv.decay_rank > 0)
+        x = narrow(step, decay, in, model->wkv.decay_rank, delta);
+    return delta ? wkv_rates(step, in) : x;
+}
+
+uint32_t rt_served_wkv(struct rt_served *step, uint32_t x)
+{
+    const struct rt_stack *stack = step->stack;
+    const struct rt_model *model = stack->model;
+    struct rt_graph *graph = stack->graph;
+    if (model->wkv.head == 0)
+        return wkv(step, x);
+    int64_t rows = stack->shape.rows, wide = model->wkv.head, heads = wkv_heads(step), width = heads * wide;
+    bool delta = model->wkv.rate_rank > 0;
+    x = heads_in(step, x);
+    size_t first = graph->node_count;
+    step->mix = heads_kernel;
+    x = rt_served_mix(step, x);
+    /* what the newest token weighs; RWKV-5 and 6: decays */
+    graph->nodes[first].parameters = (delta ? 1 : 2) * (double)width;
+    rt_served_keep_states(step, STATE_BYTES * (double)width * (double)wide +
+                                    cache_width(step) * (double)model->hidden);
+    x = rt_build_layernorm(graph, "wkv.norm", x, rows * heads, wide);
+    graph->nodes[x].parameters = 2 * (double)width;
+    x = rt_served_vector(graph, "wkv.gate", RT_OP_SILU_MUL, x, RT_NO_INPUT, rows, width);
+    x = rt_build_linear(graph, "wkv.o", x, rows, width, model->hidden, false);
+    return rt_served_sum(step, "wkv.all_reduce", x);
+}
+
+/* The feed-forward, whose output is weighed by sigmoids of a product of its own, RWKV-7's aside. */
 uint32_t rt_served_channel_mix(const struct rt_served *step, uint32_t x)
 {
     const struct rt_stack *stack = step->stack;
     struct rt_graph *graph = stack->graph;
     int64_t rows = stack->shape.rows, h = stack->model->hidden, wide = stack->shape.ffn_width;
-    uint32_t gate = rt_build_linear(graph, "mlp.r", shift(step, "mlp.mix_r", x), rows, h,
-                                    rt_build_shard(h, parts(step)), false);
-    if (parts(step) > 1)
+    bool gated = stack->model->wkv.rate_rank == 0;
+    uint32_t gate = x;
+    if (gated)
+        gate = rt_build_linear(graph, "mlp.r", shift(step, "mlp.mix_r", x), rows, h,
+                               rt_build_shard(h, parts(step)), false);
+    if (gated && parts(step) > 1)
         gate = rt_served_collective(graph, "mlp.all_gather", RT_OP_ALL_GATHER, gate, parts(step), rows * h);
     x = rt_build_linear(graph, "mlp.k", shift(step, "mlp.mix_k", x), rows, h, wide, false);
     x = rt_served_vector(graph, "mlp.act", RT_OP_RELU, x, RT_NO_INPUT, rows, wide); /* squared */
     x = rt_served_sum(step, "mlp.all_reduce", rt_build_linear(graph, "mlp.v", x, rows, wide, h, false));
     rt_served_keep_states(step, cache_width(step) * (double)h);
-    return rt_served_vector(graph, "mlp.gate", RT_OP_SILU_MUL, x, gate, rows, h);
+    return gated ? rt_served_vector(graph, "mlp.gate", RT_OP_SILU_MUL, x, gate, rows, h) : x;
 }

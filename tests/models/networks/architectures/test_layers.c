@@ -15,6 +15,9 @@ static struct rt_model config(const char *text)
 
 #define TYPE(type, more) "{\"model_type\": \"" type "\"" more "}"
 #define MIXED            "\"mamba\", \"mamba\", \"mamba\", \"attention\""
+#define RANKS(gate)                                                                                          \
+    ", \"decay_low_rank_dim\": 96, \"a_low_rank_dim\": 96, \"v_low_rank_dim\": 64, "                         \
+    "\"gate_low_rank_dim\": " gate
 #define CONVS            "\"conv\", \"conv\", \"full_attention\", \"conv\""
 
 /* Parameters that transformers 5.23 counts on PyTorch's meta device, of its configuration classes' defaults
@@ -45,6 +48,17 @@ static void test_parameters(void)
         {TYPE("rwkv", ", \"hidden_size\": 768, \"num_hidden_layers\": 12, \"attention_hidden_size\": 384, "
                       "\"intermediate_size\": 1024"),
          117428736},
+        /* Published: arXiv 2404.05892 has 7.52B, 7.64B and 1.60B of RWKV-5 and 6, arXiv 2503.14456 each of
+         * RWKV-7's, to the parameter (both from memory). */
+        {TYPE("rwkv5", ", \"intermediate_size\": null"), 7518044160},
+        {TYPE("rwkv6", ", \"intermediate_size\": 14336"), 7635746816},
+        {TYPE("rwkv6", ", \"hidden_size\": 2048, \"num_hidden_layers\": 24, \"intermediate_size\": null"),
+         1599873024},
+        {TYPE("rwkv7", ", \"hidden_size\": 768, \"num_hidden_layers\": 12, \"v_low_rank_dim\": 32"),
+         191034624},
+        {TYPE("rwkv7", ", \"hidden_size\": 1024, \"v_low_rank_dim\": 32"), 450767872},
+        {TYPE("rwkv7", RANKS("256")), 1527404544},
+        {TYPE("rwkv7", ", \"hidden_size\": 2560, \"num_hidden_layers\": 32" RANKS("320")), 2947735040},
         {TYPE("bamba", ", \"attn_layer_indices\": [9, 18, 27]"), 9808584064},
         {TYPE("granitemoehybrid", ", \"num_hidden_layers\": 8, \"layer_types\": [" MIXED ", " MIXED "]"),
          9774421248},
@@ -122,6 +136,8 @@ static void test_caches(void)
     /* 32 layers: three numbers a column in fp32; the last token of both mixers. Nothing grows. */
     caches(TYPE("rwkv", ""), 1000, &elements, &bytes);
     CU_ASSERT_TRUE(elements == 0 && bytes == 4.0 * 32 * 4096 * (3 * 4 + 2 * 2));
+    caches(TYPE("rwkv7", ""), 1000, &elements, &bytes);
+    CU_ASSERT_TRUE(elements == 0 && bytes == 4.0 * 24 * 2048 * (64 * 4 + 2 * 2));
     caches(TYPE("mamba2", ""), 1000, &elements, &bytes);
     CU_ASSERT_EQUAL(elements, 0);
     CU_ASSERT_EQUAL(bytes, 4.0 * 64 * (4.0 * 8192 * 128 + 2 * 3 * 10240));
