@@ -19,7 +19,8 @@ holds title "small.json served by 2 of NVIDIA L4 or NVIDIA L40S, by vllm-2025: p
 holds target "TTFT of 1500 ms, TPOT of 25 ms at most, for 90% of requests" a.txt
 holds best "for a million output tokens" a.txt
 holds front "The front of NVIDIA L4, tokens/s of a GPU against those of a user" a.txt
-holds reasons "What became of all candidates" a.txt
+holds reasons "What became of all candidates of NVIDIA L4" a.txt
+holds "an example of each" "by its bound                  -  2 x (1 GPU), bf16, cache bf16, 2 users" a.txt
 holds page "<html" a.html
 if [ -e a.csv.journal ]; then not_ok no_journal_stays; else ok no_journal_stays; fi
 succeeds json plan --gpu L40S --ttft 1500 --tpot 25 --price L4=0.7 --price L40S=1.9 --json
@@ -153,6 +154,19 @@ is "is kept to" "$(python3 -c 'import json; print(all(b["tpot_ms_interval"][1] <
 refuses "two widths" 2 "leave out --interval" plan --risk 0.9 --interval 0.5
 holds "says what to type" "vllm serve small.json" <("$ROOFTILE" plan --model small.json --gpu L4 --gpus 2 --isl 512 --osl 64 -q)
 
+# --- servers over several hosts ---
+hosts() { "$ROOFTILE" plan --model deepseek-v3 --gpu H100 --gpus 16 --isl 512 --osl 64 --users 32 -q --no-disaggregation "$@"; }
+while IFS='|' read -r server words; do
+    holds "hosts of $server" "$words" <(hosts --server "$server" --json)
+done <<'END'
+vllm|--nnodes 2 --node-rank $RANK --master-addr $HEAD
+sglang|--nnodes 2 --node-rank $RANK --dist-init-addr $HEAD:20000
+tensorrt-llm|srun -N 2 --ntasks 16 --ntasks-per-node 8 --mpi=pmix trtllm-llmapi-launch trtllm-serve
+END
+holds "groups of attention by hosts" '--data-parallel-size-local 2 --data-parallel-address $HEAD' \
+    <(hosts --isl 4096 --osl 1024 --users 96 --tpot 50 --ttft 2000 --json)
+refuses "a compose file of two machines" 2 "more than one of 8" hosts --compose two.yaml
+
 # --- a rate ---
 rate() { "$ROOFTILE" plan --model small.json --gpu L4 --gpus 1,2,4 --isl 512 --osl 64 -q --no-disaggregation --tpot 60 --ttft 3000 "$@"; }
 succeeds slow rate --rate 1 --json
@@ -161,7 +175,7 @@ succeeds fast rate --rate 12 --json
 cp stdout fast.json
 succeeds beyond rate --rate 5000
 holds none "none: no plan meets the target" stdout
-holds why "cannot keep up with the rate, by their bound" stdout
+holds why "too slow for the rate, by its bound" stdout
 python3 - >python.out 2>&1 <<'PY'
 import json
 slow, fast = json.load(open("slow.json")), json.load(open("fast.json"))

@@ -313,19 +313,25 @@ static int words_beside(const char *word, const char *next)
     return 0;
 }
 
-/* Of what was asked for. */
+/* Of what was asked for, whatever the order of options; "--a b" is "--a=b". What of it makes another plan
+ * without another word, such as a file's contents, search.c adds. */
 static uint64_t key_of(const struct rt_command_line *line)
 {
-    uint64_t hash = RT_HASH_START;
+    uint64_t sum = 0, option = RT_HASH_START;
     int i = 1;
     while (i < line->argc) {
         const char *word = line->argv[i], *next = i + 1 < line->argc ? line->argv[i + 1] : "";
         int beside = words_beside(word, next);
-        if (beside == 0)
-            hash = rt_hash(hash, word, strlen(word) + 1);
+        if (beside == 0 && word[0] == '-') {
+            size_t name = strcspn(word, "=");
+            sum += option = rt_hash(RT_HASH_START, word, name);
+            word += name + (word[name] == '=');
+        }
+        if (beside == 0 && word[0] != '\0')
+            sum += rt_hash(option, word, strlen(word));
         i += beside > 0 ? beside : 1;
     }
-    return hash;
+    return sum;
 }
 
 static int run(const struct rt_command_line *line)

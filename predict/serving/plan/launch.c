@@ -1,14 +1,15 @@
 /* What to type: the commands that launch a plan's servers, and a compose file of them. See plan.h. Flags are
  * those of
  *
- *   vllm           docs.vllm.ai: vllm serve, NixlConnector usage
- *   sglang         docs.sglang.io: server arguments, PD disaggregation
- *   tensorrt-llm   nvidia.github.io/TensorRT-LLM: trtllm-serve and its --extra_llm_api_options
+ *   vllm           docs.vllm.ai: vllm serve, NixlConnector usage, parallelism and scaling, expert parallel
+ *   sglang         docs.sglang.io: server arguments, PD disaggregation, multi-node deployment
+ *   tensorrt-llm   nvidia.github.io/TensorRT-LLM: trtllm-serve, its --extra_llm_api_options, multi-node by Slurm
  *
  * and of public scripts that launch them, looked up in November 2026; none of the commands was run here. */
 #include "base/file.h"
 #include "base/status.h"
 #include "base/text.h"
+#include "datasets/cluster.h"
 #include "predict/serving/plan/plan.h"
 
 #include <inttypes.h>
@@ -43,6 +44,37 @@ static bool quantises(const struct launch *launch)
            rt_model_source_dtype(launch->request->source, &own) == RT_OK && !rt_dtype_is_narrow(own);
 }
 
+/* GPUs of a host, or of an NVLink domain over several. */
+static int64_t host_gpus(const struct launch *launch)
+{
+    return rt_cluster_settled(&launch->request->cluster, &launch->request->gpu[launch->engine->gpu].device)
+        .node_gpus;
+}
+
+static int64_t hosts_of(const struct launch *launch)
+{
+    int64_t host = host_gpus(launch);
+    return (launch->engine->gpus + host - 1) / host;
+}
+
+/* Groups of attention that a host holds whole are given to hosts, all else by torch's ranks. */
+static void add_vllm_hosts(struct rt_text *text, const struct launch *launch)
+{
+    const struct rt_parallelism *cut = &launch->engine->cut;
+    int64_t hosts = hosts_of(launch), local = cut->attention / hosts;
+    if (hosts > 1 && cut->attention > 1 && local * hosts == cut->attention)
+        rt_text_add(text,
+                    " --data-parallel-size-local %" PRId64 " --data-parallel-address $HEAD "
+                    "--data-parallel-rpc-port 13345 $([ $RANK = 0 ] || echo --headless "
+                    "--data-parallel-start-rank $((RANK * %" PRId64 ")))",
+                    local, local);
+    else if (hosts > 1)
+        rt_text_add(text,
+                    " --nnodes %" PRId64 " --node-rank $RANK --master-addr $HEAD "
+                    "$([ $RANK = 0 ] || echo --headless)",
+                    hosts);
+}
+
 static void add_vllm(struct rt_text *text, const struct launch *launch)
 {
     const struct rt_parallelism *cut = &launch->engine->cut;
@@ -53,6 +85,7 @@ static void add_vllm(struct rt_text *text, const struct launch *launch)
     add_degree(text, "--tensor-parallel-size", cut->tensor);
     add_degree(text, "--pipeline-parallel-size", cut->pipeline);
     add_degree(text, "--data-parallel-size", cut->attention);
+    add_vllm_hosts(text, launch);
     rt_text_add(text, "%s%s%s", cut->expert > 1 ? " --enable-expert-parallel" : "",
                 quantises(launch) ? " --quantization fp8" : "",
                 quant_of(launch).kv_bits == 8 ? " --kv-cache-dtype fp8" : "");
@@ -78,6 +111,9 @@ static void add_sglang(struct rt_text *text, const struct launch *launch)
     add_degree(text, "--pp-size", cut->pipeline);
     add_degree(text, "--enable-dp-attention --dp-size", cut->attention);
     add_degree(text, "--ep-size", cut->expert);
+    if (hosts_of(launch) > 1)
+        rt_text_add(text, " --nnodes %" PRId64 " --node-rank $RANK --dist-init-addr $HEAD:20000",
+                    hosts_of(launch));
     rt_text_add(text, "%s%s", quantises(launch) ? " --quantization fp8" : "",
                 quant_of(launch).kv_bits == 8 ? " --kv-cache-dtype fp8_e4m3" : "");
     rt_text_add(text, " --max-running-requests %" PRId64 " --chunked-prefill-size %" PRId64,
@@ -128,6 +164,11 @@ static void add_tensorrt(struct rt_text *text, const struct launch *launch)
     int64_t budget = launch->engine->deployment.group.scheduler.budget,
             isl = launch->request->traffic.longest_input;
     bool options = add_options(text, launch);
+    if (hosts_of(launch) > 1)
+        rt_text_add(text,
+                    "srun -N %" PRId64 " --ntasks %" PRId64 " --ntasks-per-node %" PRId64
+                    " --mpi=pmix trtllm-llmapi-launch ",
+                    hosts_of(launch), launch->engine->gpus, launch->engine->gpus / hosts_of(launch));
     rt_text_add(text, "trtllm-serve %s", launch->request->source->spec);
     add_degree(text, "--tp_size", cut->tensor * cut->attention);
     add_degree(text, "--pp_size", cut->pipeline);
@@ -166,6 +207,13 @@ static struct launch launch_of(const struct rt_serving_plan *plan, size_t candid
                                    : prefills       ? "prefill"
                                                     : "decode",
                            .sequences = (all + groups - 1) / groups};
+}
+
+int64_t rt_serving_hosts(const struct rt_serving_plan *plan, size_t candidate)
+{
+    struct launch decodes = launch_of(plan, candidate, false), prefills = launch_of(plan, candidate, true);
+    int64_t ours = hosts_of(&decodes), theirs = decodes.role != NULL ? hosts_of(&prefills) : 1;
+    return ours > theirs ? ours : theirs;
 }
 
 char *rt_serving_launch(const struct rt_serving_plan *plan, size_t candidate, bool prefills)
@@ -294,7 +342,13 @@ static void write_servers(struct compose *compose, int64_t count, bool prefills)
 int rt_serving_write_compose(const struct rt_serving_plan *plan, size_t candidate, const char *path)
 {
     const struct rt_serving_candidate *c = &plan->candidate[candidate];
+    struct launch launch = launch_of(plan, candidate, false);
     struct rt_new_file file;
+    if (c->gpus > host_gpus(&launch))
+        return rt_fail(RT_EUSAGE,
+                       "%s: a compose file is of one machine, the best plan's %d GPUs take more than one of "
+                       "%" PRId64 "; the plan without it says what to launch on each",
+                       path, c->gpus, host_gpus(&launch));
     int status = rt_file_create(path, &file);
     if (status != RT_OK)
         return status;

@@ -84,15 +84,18 @@ int64_t rt_serving_users(const struct rt_serving_plan *plan, size_t candidate);
 
 /* --- what to type --- */
 
-/* The command that launches a server of a candidate, those that prefill alone where there are and `prefills`;
- * the one that simulates it again, NULL where its
- * options cannot say how servers that prefill are cut. Free with free(). */
+/* Hosts that its largest server takes. */
+int64_t rt_serving_hosts(const struct rt_serving_plan *plan, size_t candidate);
+/* The command that launches a server of a candidate, on every host where it takes several, those that prefill
+ * alone where there are and `prefills`; the one that simulates it again, NULL where its options cannot say
+ * how servers that prefill are cut. Free with free(). */
 char *rt_serving_launch(const struct rt_serving_plan *plan, size_t candidate, bool prefills);
 char *rt_serving_simulate_words(const struct rt_serving_plan *plan, size_t candidate);
 /* "fp4": the checkpoint that the command needs in place of the model's own; NULL: that one. Constant. */
 const char *rt_serving_checkpoint(const struct rt_serving_plan *plan, size_t candidate);
 
-/* All its servers on one machine, as Docker's compose file. The file appears whole. */
+/* All its servers on one machine, as Docker's compose file. The file appears whole. RT_EUSAGE: they take more
+ * GPUs than one has. */
 extern const struct rt_output_kind rt_serving_compose_kind;
 int rt_serving_write_compose(const struct rt_serving_plan *plan, size_t candidate, const char *path);
 
@@ -124,6 +127,7 @@ struct rt_serving_reason {
     /* By how much the nearest of them fails: bytes of a GPU of what does not fit, us of targets, a share of
      * the rate that comes; NaN: it does not fail by an amount. */
     double nearest;
+    size_t example; /* the candidate that is nearest; the first where none is */
 };
 
 /* By GPU, then in the order of fates. Free with free(). */

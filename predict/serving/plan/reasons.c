@@ -16,17 +16,17 @@ const char *const rt_serving_fates[RT_SERVING_FATES] = {"cut",        "weights",
 /* Of RT_SERVING_CUT the engine says why. */
 static const char *const words[RT_SERVING_FATES] = {
     NULL,
-    "do not fit: weights and one request",
-    "do not fit: caches of so many users",
-    "first token too late, by their bound",
-    "time between tokens too long, by their bound",
-    "cannot keep up with the rate, by their bound",
-    "below a plan that was simulated, by their bound",
-    "first token too late, simulated",
-    "time between tokens too long, simulated",
+    "weights and one request do not fit",
+    "caches of so many users do not fit",
+    "TTFT too long, by its bound",
+    "TPOT too long, by its bound",
+    "too slow for the rate, by its bound",
+    "below a simulated plan, by its bound",
+    "TTFT too long, simulated",
+    "TPOT too long, simulated",
     "requests pile up, simulated",
-    "meet the targets, beaten by another plan",
-    "meet the targets, on the front of this GPU",
+    "meet the targets, beaten",
+    "meet the targets, on the front",
 };
 
 static bool is_memory(enum rt_serving_fate fate)
@@ -84,7 +84,8 @@ static struct rt_serving_reason reason_of(const struct rt_serving_plan *plan, si
                                       .gpu = engine->gpu,
                                       .quant = is_memory(fate) ? engine->quant : UINT32_MAX,
                                       .words = fate == RT_SERVING_CUT ? engine->reason : words[fate],
-                                      .nearest = NAN};
+                                      .nearest = NAN,
+                                      .example = candidate};
 }
 
 static bool same(const struct rt_serving_reason *a, const struct rt_serving_reason *b)
@@ -118,7 +119,11 @@ struct rt_serving_reason *rt_serving_reasons(const struct rt_serving_plan *plan,
             reasons[last] = reason;
         }
         reasons[last].candidates++;
-        reasons[last].nearest = fmin(reasons[last].nearest, amount(plan, c)); /* drops a NaN */
+        double by = amount(plan, c);
+        if (by < reasons[last].nearest || (isnan(reasons[last].nearest) && !isnan(by))) {
+            reasons[last].nearest = by;
+            reasons[last].example = c;
+        }
     }
     qsort(reasons, *count, sizeof *reasons, compare);
     return reasons;

@@ -15,22 +15,35 @@ enum { MOST_ROWS = 12 };
 
 /* ---- rows of plans ---- */
 
+/* What decides comes first, and the longest last, where it is wrapped: a screen of 100 columns holds them.
+ * The GPU is in the title; without a title of its own a column is in files alone. */
 static const struct rt_column columns[] = {
-    {"gpu", NULL, 's', 0},
-    {"gpus", NULL, 'd', 0},
-    {"servers", NULL, 's', 0},
-    {"weights", NULL, 's', 0},
-    {"cache", NULL, 's', 0},
-    {"users", NULL, 'd', 0},
+    {"gpu", "", 's', 0},
+    {"gpu_tokens_per_s", "a GPU", 'f', 0},
+    {"user_tokens_per_s", "a user", 'f', 1},
+    {"half_pct", "+-%", 'f', 0},
+    {"price_per_million", "a million", 'f', 3},
     {"ttft_ms", "TTFT ms", 'f', 0},
     {"tpot_ms", "TPOT ms", 'f', 1},
-    {"user_tokens_per_s", "tokens/s user", 'f', 1},
-    {"gpu_tokens_per_s", "tokens/s GPU", 'f', 0},
-    {"half_pct", "+-%", 'f', 0},
-    {"requests_per_s", "requests/s", 'f', 2},
     {"good_requests_per_s", "in target", 'f', 2},
-    {"price_per_million", "per million", 'f', 3},
+    {"users", NULL, 'd', 0},
+    {"gpus", NULL, 'd', 0},
+    {"requests_per_s", "", 'f', 2},
+    {"servers", "", 's', 0},
+    {"weights", "", 's', 0},
+    {"cache", "", 's', 0},
+    {"plan", "servers", 's', 0},
 };
+
+/* "2 x (tp 4), fp8, cache fp8". Free with free(). */
+static char *plan_words(const struct rt_serving_plan *plan, size_t candidate, int64_t times)
+{
+    char *servers = rt_serving_servers_words(plan, candidate, times);
+    char *words = rt_format("%s, %s, cache %s", servers, rt_serving_weights_name(plan, candidate),
+                            rt_serving_cache_name(plan, candidate));
+    free(servers);
+    return words;
+}
 
 static json_t *cut_json(int64_t servers, const struct rt_parallelism *cut)
 {
@@ -59,12 +72,15 @@ static void add_row(struct rt_table *table, const struct rt_serving_plan *plan, 
     double ttft_us = rt_serving_shown_us(plan, candidate, RT_PLANNED_TTFT),
            tpot_us = rt_serving_shown_us(plan, candidate, RT_PLANNED_TPOT);
     char *servers = rt_serving_servers_words(plan, candidate, gpus / c->gpus);
-    rt_table_row(table, plan->request->gpu[engine->gpu].device.name, (long long)gpus, servers,
-                 rt_serving_weights_name(plan, candidate), rt_serving_cache_name(plan, candidate),
-                 (long long)(times * (double)rt_serving_users(plan, candidate)), ttft_us / 1e3, tpot_us / 1e3,
-                 rt_serving_user_rate(plan, candidate), rt_serving_gpu_rate(plan, candidate),
-                 100 * expm1(ln_half_width), times * numbers[RT_PLANNED_REQUESTS],
-                 times * numbers[RT_PLANNED_GOOD], rt_serving_price(plan, candidate));
+    char *words = plan_words(plan, candidate, gpus / c->gpus);
+    rt_table_row(table, plan->request->gpu[engine->gpu].device.name, rt_serving_gpu_rate(plan, candidate),
+                 rt_serving_user_rate(plan, candidate), 100 * expm1(ln_half_width),
+                 rt_serving_price(plan, candidate), ttft_us / 1e3, tpot_us / 1e3,
+                 times * numbers[RT_PLANNED_GOOD],
+                 (long long)(times * (double)rt_serving_users(plan, candidate)), (long long)gpus,
+                 times * numbers[RT_PLANNED_REQUESTS], servers, rt_serving_weights_name(plan, candidate),
+                 rt_serving_cache_name(plan, candidate), words);
+    free(words);
     if (c->prefills > 0)
         rt_table_row_json(table, "prefill",
                           cut_json((int64_t)(times * c->prefills), &plan->engine[c->prefill].cut));
@@ -199,6 +215,10 @@ static void add_commands(struct rt_report *report, const struct rt_serving_plan 
     if (prefill != NULL)
         rt_report_add_text(report, "launch_prefill", "launch", prefill);
     rt_report_add_text(report, "launch", prefill != NULL ? "" : "launch", serve);
+    if (rt_serving_hosts(plan, best) > 1 && plan->request->server->project != RT_SERVER_TENSORRT)
+        rt_report_add_words(report, "",
+                            "where it says $RANK, on each host of a server: RANK from 0, HEAD the first "
+                            "one's address");
     if (rt_serving_checkpoint(plan, best) != NULL)
         rt_report_add_words(report, "", "of a checkpoint whose weights are in %s",
                             rt_serving_checkpoint(plan, best));
@@ -366,18 +386,31 @@ static void add_head(struct rt_report *report, const struct rt_serving_plan *pla
 
 /* ---- tables ---- */
 
-/* Of each GPU and number of GPUs. */
-static void add_choices(struct rt_report *report, const struct rt_serving_plan *plan)
+/* Of each number of GPUs of one kind. */
+static void add_choices_of(struct rt_table *table, const struct rt_serving_plan *plan, size_t gpu)
 {
     const struct rt_serving_request *request = plan->request;
-    struct rt_table *table = rt_table_new(columns, RT_COUNT(columns));
-    for (size_t gpu = 0; gpu < request->gpu_count; gpu++)
-        for (size_t g = 0; g < request->gpus_count; g++) {
-            int64_t best = rt_serving_best(plan, gpu, request->gpus[g]);
-            if (best >= 0)
-                add_row(table, plan, (size_t)best, request->gpus[g]);
-        }
-    rt_report_add_table(report, "best", "The best of each GPU and number of GPUs", table);
+    for (size_t g = 0; g < request->gpus_count; g++) {
+        int64_t best = rt_serving_best(plan, gpu, request->gpus[g]);
+        if (best >= 0)
+            add_row(table, plan, (size_t)best, request->gpus[g]);
+    }
+}
+
+static void add_choices(struct rt_report *report, const struct rt_serving_plan *plan)
+{
+    struct rt_table *all = rt_table_new(columns, RT_COUNT(columns));
+    for (size_t gpu = 0; gpu < plan->request->gpu_count; gpu++) {
+        struct rt_table *table = rt_table_new(columns, RT_COUNT(columns));
+        char *title =
+            rt_format("The best of %s, tokens/s of a GPU and of a user", plan->request->gpu[gpu].device.name);
+        add_choices_of(table, plan, gpu);
+        add_choices_of(all, plan, gpu);
+        rt_report_add_table(report, NULL, title, table);
+        free(title);
+    }
+    rt_report_add_json(report, "best", rt_table_json(all));
+    rt_table_free(all);
 }
 
 struct on_front {
@@ -405,18 +438,16 @@ static struct on_front *front_of(const struct rt_serving_plan *plan, size_t gpu,
     return front;
 }
 
-/* What decides comes first, and bars make the rows a picture: a screen of 100 columns holds it. */
+/* Bars make the rows a picture. */
 static const struct rt_column front_columns[] = {
-    {"user_tokens_per_s", "tokens/s user", 'f', 1},
-    {"gpu_tokens_per_s", "tokens/s GPU", 'f', 0},
+    {"user_tokens_per_s", "a user", 'f', 1},
+    {"gpu_tokens_per_s", "a GPU", 'f', 0},
     {"bar", "of the most", 's', 0},
     {"ttft_ms", "TTFT ms", 'f', 0},
     {"tpot_ms", "TPOT ms", 'f', 1},
     {"users", NULL, 'd', 0},
     {"gpus", NULL, 'd', 0},
-    {"servers", NULL, 's', 0},
-    {"weights", NULL, 's', 0},
-    {"cache", NULL, 's', 0},
+    {"plan", "servers", 's', 0},
 };
 
 static void add_front_row(struct rt_table *table, const struct rt_serving_plan *plan, size_t candidate,
@@ -426,13 +457,13 @@ static void add_front_row(struct rt_table *table, const struct rt_serving_plan *
     char bar[WIDTH + 1] = "";
     double gpu = rt_serving_gpu_rate(plan, candidate);
     memset(bar, '#', (size_t)ceil(WIDTH * gpu / most));
-    char *servers = rt_serving_servers_words(plan, candidate, 1);
+    char *words = plan_words(plan, candidate, 1);
     rt_table_row(table, rt_serving_user_rate(plan, candidate), gpu, bar,
                  rt_serving_shown_us(plan, candidate, RT_PLANNED_TTFT) / 1e3,
                  rt_serving_shown_us(plan, candidate, RT_PLANNED_TPOT) / 1e3,
                  (long long)rt_serving_users(plan, candidate), (long long)plan->candidate[candidate].gpus,
-                 servers, rt_serving_weights_name(plan, candidate), rt_serving_cache_name(plan, candidate));
-    free(servers);
+                 words);
+    free(words);
 }
 
 /* Of a long one text shows an even choice with both ends; JSON has all. */
@@ -505,35 +536,59 @@ static void add_picture(struct rt_report *report, const struct rt_serving_plan *
     rt_report_add_plot(report, plot);
 }
 
+/* One that fails so, the nearest: "fp8, cache fp8: 2 x (tp 4), 128 users". Free with free(). */
+static char *example_words(const struct rt_serving_plan *plan, size_t candidate)
+{
+    char *words = plan_words(plan, candidate, 1);
+    int64_t users = rt_serving_users(plan, candidate);
+    char *all = users > 0 ? rt_format("%s, %" PRId64 " users", words, users) : rt_strdup(words);
+    free(words);
+    return all;
+}
+
+static void add_reason(struct rt_table *table, const struct rt_serving_plan *plan,
+                       const struct rt_serving_reason *reason)
+{
+    bool memory = reason->quant != UINT32_MAX;
+    const struct rt_device *device = &plan->request->gpu[reason->gpu].device;
+    struct rt_serving_quant quant =
+        rt_serving_quant_on(device, &plan->request->quant[memory ? reason->quant : 0]);
+    char *amount = rt_serving_reason_amount(reason), *example = example_words(plan, reason->example);
+    rt_table_row(table, device->name, rt_serving_fates[reason->fate],
+                 memory ? rt_dtypes[quant.dtype].name : NULL, memory ? rt_serving_cache_dtype(&quant) : NULL,
+                 (long long)reason->candidates, reason->words, amount[0] != '\0' ? amount : NULL, example);
+    rt_table_row_json(table, "nearest", rt_json_number(reason->nearest));
+    free(amount);
+    free(example);
+}
+
 static void add_reasons(struct rt_report *report, const struct rt_serving_plan *plan)
 {
     static const struct rt_column reason_columns[] = {
-        {"gpu", NULL, 's', 0},
+        {"gpu", "", 's', 0},
         {"outcome", "", 's', 0},
-        {"weights", NULL, 's', 0},
-        {"cache", NULL, 's', 0},
-        {"words", "what", 's', 0},
-        {"candidates", NULL, 'd', 0},
+        {"weights", "", 's', 0},
+        {"cache", "", 's', 0},
+        {"candidates", "plans", 'd', 0},
+        {"words", "what became of them", 's', 0},
         {"nearest_words", "nearest misses by", 'r', 0},
+        {"example", "for example", 's', 0},
     };
-    size_t count;
+    size_t count, r = 0;
     struct rt_serving_reason *reasons = rt_serving_reasons(plan, &count);
-    struct rt_table *table = rt_table_new(reason_columns, RT_COUNT(reason_columns));
-    for (size_t r = 0; r < count; r++) {
-        const struct rt_serving_reason *reason = &reasons[r];
-        bool memory = reason->quant != UINT32_MAX;
-        const struct rt_device *device = &plan->request->gpu[reason->gpu].device;
-        struct rt_serving_quant quant =
-            rt_serving_quant_on(device, &plan->request->quant[memory ? reason->quant : 0]);
-        char *amount = rt_serving_reason_amount(reason);
-        rt_table_row(table, device->name, rt_serving_fates[reason->fate],
-                     memory ? rt_dtypes[quant.dtype].name : NULL,
-                     memory ? rt_serving_cache_dtype(&quant) : NULL, reason->words,
-                     (long long)reason->candidates, amount[0] != '\0' ? amount : NULL);
-        rt_table_row_json(table, "nearest", rt_json_number(reason->nearest));
-        free(amount);
+    struct rt_table *all = rt_table_new(reason_columns, RT_COUNT(reason_columns));
+    for (size_t gpu = 0; gpu < plan->request->gpu_count; gpu++) {
+        struct rt_table *table = rt_table_new(reason_columns, RT_COUNT(reason_columns));
+        char *title = rt_format("What became of all candidates of %s", plan->request->gpu[gpu].device.name);
+        for (; r < count && reasons[r].gpu == gpu; r++) {
+            add_reason(table, plan, &reasons[r]);
+            add_reason(all, plan, &reasons[r]);
+        }
+        rt_report_add_table(report, NULL, title, table);
+        free(title);
     }
-    rt_report_add_table(report, "reasons", "What became of all candidates", table);
+    rt_report_add_json(report, "reasons", rt_table_json(all));
+    rt_table_free(all);
     free(reasons);
 }
 
