@@ -42,8 +42,10 @@ static void replace_words(char *text)
         else if (*at == '"')
             quoted = !quoted;
         for (size_t i = 0; i < RT_COUNT(words) && !quoted; i++)
-            if (strncmp(at, words[i].word, strlen(words[i].word)) == 0)
+            if (strncmp(at, words[i].word, strlen(words[i].word)) == 0) {
                 memcpy(at, words[i].json, strlen(words[i].json));
+                at += strlen(words[i].json) - 1; /* a NaN's quotes begin no text */
+            }
     }
 }
 

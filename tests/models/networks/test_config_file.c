@@ -18,7 +18,7 @@ static struct rt_model read_config(const char *name, const char *text)
 static void test_python_words(void)
 {
     struct rt_model m =
-        read_config("config.json", "{\"model_type\": \"gpt2\", \"time_step_limit\": [0.0, Infinity], "
+        read_config("config.json", "{\"model_type\": \"gpt2\", \"time_step_limit\": [NaN, Infinity, NaN], "
                                    "\"Infinity\": -Infinity, \"x\\\"NaN\": NaN, \"n_layer\": 3}");
     CU_ASSERT_EQUAL(m.layers, 3);
     CU_ASSERT_PTR_NOT_NULL(strstr(m.unread, "\"Infinity\""));
