@@ -354,11 +354,11 @@ static int read_step(struct builder *builder, const struct rt_step *step)
     return RT_OK;
 }
 
-/* The ONNX model of the run's model: FOLDER/NAME.onnx, or FOLDER/NAME where the name ends so; NULL: there is
- * none. Free with free(). */
+/* The ONNX model of the run's model: FOLDER/NAME.onnx, or FOLDER/NAME where the name ends so, also in folders
+ * below ("timm/resnet50"); NULL: there is none. Free with free(). */
 static char *onnx_file(const char *folder, const char *model)
 {
-    if (strchr(model, '/') != NULL) /* a name that leads out of the folder */
+    if (model[0] == '/' || strstr(model, "..") != NULL) /* a name that leads out of the folder */
         return NULL;
     char *path = rt_format("%s/%s%s", folder, model, rt_model_is_onnx(model) ? "" : ".onnx");
     if (is_file(path))

@@ -12,6 +12,9 @@ mkdir nets
 cp "$data/network.onnx" nets/small.onnx
 cp "$zoo/gpt2.onnx" nets/mine.onnx
 cp "$zoo/resnet50.onnx" nets/resnet50.onnx
+mkdir nets/org
+cp "$zoo/resnet50.onnx" nets/org/resnet50.onnx
+cp "$zoo/resnet50.onnx" outside.onnx
 gpu=NVIDIA\ A100-SXM4-40GB
 twice() { # OPTIONS...: us
     "$ROOFTILE" predict -p roofline --gpu "$gpu" "$@" --json 2>/dev/null |
@@ -31,12 +34,14 @@ $gpu,small,4,128,inference,fp32,,100,,,
 $gpu,small,4,,inference,fp32,,100,,,64
 $gpu,small,4,,inference,fp32,,100,,serving,
 $gpu,elsewhere,4,,inference,fp32,,100,,,
+$gpu,org/resnet50,4,,inference,fp32,,$(twice -m nets/org/resnet50.onnx --batch 4),,,
+$gpu,../outside,4,,inference,fp32,,100,,,
 END_
 succeeds import "$ROOFTILE" dataset import --format workloads runs.csv -o runs.h5
 succeeds evaluate "$ROOFTILE" evaluate --predictor roofline --workloads runs.h5 --graphs nets --json
 json_is errors "[(r['model'], r['mode'], r['graph'], round(r['error_pct'], 3)) for r in d['rows']]" \
-    "[('small', 'inference', 'read', -50.0), ('small.onnx', 'training', 'read', -50.0), ('mine', 'inference', 'read', -50.0), ('mine', 'inference', 'read', -50.0), ('resnet50', 'training', 'read', -50.0), ('gpt2', 'inference', 'built', -50.0)]"
-json_is left_out "len(d['skipped'])" 6
+    "[('small', 'inference', 'read', -50.0), ('small.onnx', 'training', 'read', -50.0), ('mine', 'inference', 'read', -50.0), ('mine', 'inference', 'read', -50.0), ('resnet50', 'training', 'read', -50.0), ('gpt2', 'inference', 'built', -50.0), ('org/resnet50', 'inference', 'read', -50.0)]"
+json_is left_out "len(d['skipped'])" 7
 holds said_once "forecast by the bytes that they read and write: own.Odd" "$work/stderr"
 if [ "$(grep -c own.Odd "$work/stderr")" -le 2 ]; then ok not_for_every_run; else not_ok not_for_every_run "$(cat "$work/stderr")"; fi
 reason() { json_is "reason_$1" "sum('$2' in s['reason'] for s in d['skipped'])" 1; }
@@ -45,7 +50,7 @@ reason tensor "so --tp does not apply"
 reason sequence "--seq 128 is for dims"
 reason image "its images have a side of 64"
 reason served "LLM servers read checkpoints, not ONNX models"
-reason unknown 'unknown model'
+json_is reason_unknown "sorted(s['model'] for s in d['skipped'] if 'unknown model' in s['reason'])" "['../outside', 'elsewhere']"
 succeeds built "$ROOFTILE" evaluate --predictor roofline --workloads runs.h5 --model resnet50 --json
 json_is built_by_name "[r['graph'] for r in d['rows']]" "['built']"
 refuses no_folder 1 "name one with ONNX models" "$ROOFTILE" evaluate --predictor roofline --workloads runs.h5 --graphs elsewhere

@@ -260,12 +260,27 @@ static bool view_of(enum rt_onnx_view before, const int64_t *order, enum rt_onnx
     return false;
 }
 
-/* Images that lie channels last as rows of pixels, or back. */
-static bool is_view_of_pixels(const struct rt_onnx_lowering *l, const int64_t *order)
+/* Does a Reshape make (batch, channels, pixels) of an image, or an image of such? */
+static bool is_image_reshaped(const struct rt_onnx_lowering *l, const struct rt_onnx_node *node)
 {
-    static const int64_t there[] = {0, 2, 3, 1}, back[] = {0, 3, 1, 2};
-    return l->graph->options.channels_last &&
-           (memcmp(order, there, sizeof there) == 0 || memcmp(order, back, sizeof back) == 0);
+    if (node == NULL || strcmp(node->op, "Reshape") != 0)
+        return false;
+    const struct rt_onnx_shape *from = &l->at.model->values[node->inputs[0]].shape,
+                               *to = &l->at.model->values[node->outputs[0]].shape;
+    int least = from->rank < to->rank ? from->rank : to->rank;
+    return least == 3 && from->rank + to->rank > 6 && memcmp(from->dim, to->dim, 2 * sizeof *to->dim) == 0;
+}
+
+/* Images that lie channels last as rows of pixels, or back; of tokens, too, which are reshaped to images. */
+static bool is_view_of_pixels(const struct rt_onnx_lowering *l, const int64_t *order, int rank)
+{
+    static const int64_t there[] = {0, 2, 3, 1}, back[] = {0, 3, 1, 2}, tokens[] = {0, 2, 1};
+    const struct rt_onnx_made *in = &l->made[rt_onnx_lower_in(l, 0)], *out = &l->made[l->at.node->outputs[0]];
+    if (!l->graph->options.channels_last)
+        return false;
+    if (rank == 3 && memcmp(order, tokens, sizeof tokens) == 0)
+        return is_image_reshaped(l, in->maker) || (out->readers == 1 && is_image_reshaped(l, out->reader));
+    return rank == 4 && (memcmp(order, there, sizeof there) == 0 || memcmp(order, back, sizeof back) == 0);
 }
 
 /* Nothing where neither order nor place changes: only dims of one element move. */
@@ -283,7 +298,7 @@ static bool lower_transpose(struct rt_onnx_lowering *l)
         moves |= order[d] < last;
         last = order[d];
     }
-    if (!moves || (shape->rank == 4 && is_view_of_pixels(l, order)))
+    if (!moves || is_view_of_pixels(l, order, shape->rank))
         return true;
     struct rt_onnx_made *out = &l->made[l->at.node->outputs[0]];
     const struct rt_onnx_made *in = &l->made[rt_onnx_lower_in(l, 0)];

@@ -148,11 +148,19 @@ static void test_pixels(void)
                         "perm=0,2,3,1; y = Relu t",
                *turned = "input x 2x4x6x8; output y; p = AveragePool x kernel_shape=2,2; t = Transpose p "
                          "perm=0,3,2,1; y = Relu t";
+    const char *tokens =
+        "input x 2x4x6x8; output y; list flat 2,4,35; list whole 2,4,5,7; p = AveragePool x "
+        "kernel_shape=2,2; f = Reshape p flat; t = Transpose f perm=0,2,1; r = Relu t; b = Transpose r "
+        "perm=0,2,1; i = Reshape b whole; y = AveragePool i kernel_shape=2,2";
     becomes(there, "avg_pool2d 2 4 6 8 2 1 0; transpose 70 4; relu 70 4");
     step.channels_last = true;
     becomes(there, "avg_pool2d 2 4 6 8 2 1 0; relu 70 4");
     becomes(turned, "avg_pool2d 2 4 6 8 2 1 0; transpose 70 4; relu 70 4");
+    /* by way of tokens */
+    becomes(tokens, "avg_pool2d 2 4 6 8 2 1 0; relu 70 4; avg_pool2d 2 4 5 7 2 1 0");
     step.channels_last = false;
+    becomes(tokens,
+            "avg_pool2d 2 4 6 8 2 1 0; transpose 70 4; relu 70 4; transpose 8 35; avg_pool2d 2 4 5 7 2 1 0");
 }
 
 /* --- norms --- */
