@@ -81,3 +81,11 @@ double rt_sustained_flops(const struct rt_device *device, enum rt_family family,
            sustained = rt_power_flops(device, family, dtype, peak);
     return sustained < peak ? sustained : peak;
 }
+
+double rt_long_run(const struct rt_device *device, enum rt_family family, enum rt_dtype dtype)
+{
+    double peak = rt_issued_flops(device, family, dtype);
+    double burst = rt_power_flops(device, family, dtype, peak);
+    double slower = fmin(peak, burst) / fmin(peak, burst / cbrt(RT_LONG_ENERGY));
+    return slower > 1 ? slower : 1; /* NaN: 1 */
+}

@@ -43,6 +43,12 @@ double rt_power_flops(const struct rt_device *device, enum rt_family family, enu
 /* The lower of both. */
 double rt_sustained_flops(const struct rt_device *device, enum rt_family family, enum rt_dtype dtype);
 
+/* How much longer a product takes in steps that follow one another for minutes than in a table's burst, 1 or
+ * more: by the law above, where a FLOP takes RT_LONG_ENERGY times as much. Of 1, 1.25, 1.5, 1.75 and 2 it has
+ * the least mean error on MLPerf's language models on H100 and H200 (docs/log/corpora.md). */
+#define RT_LONG_ENERGY 1.5
+double rt_long_run(const struct rt_device *device, enum rt_family family, enum rt_dtype dtype);
+
 /* pJ of a FLOP of the dtype on vector lanes or on matrix units: the energies above, by the bits of the
  * operands; of a 7 nm process where it is unknown. */
 double rt_flop_picojoules(const struct rt_device *device, enum rt_dtype dtype, bool matrix);

@@ -10,6 +10,7 @@
 #include "predict/step/uncertainty.h"
 #include "base/text.h"
 #include "datasets/op_sequence.h"
+#include "datasets/power.h"
 #include "models/predictors/roofline/board.h"
 #include "models/predictors/roofline/tiling.h"
 #include "models/predictors/roofline/walk.h"
@@ -172,6 +173,19 @@ static int time_kernel(struct rt_forecast *forecast, struct rt_forecast_launch *
     return RT_OK;
 }
 
+/* Frameworks that train at scale keep a board at its power: their products, as far as FLOPs bound them. */
+static void time_long(const struct rt_forecast *forecast, struct rt_forecast_launch *launch)
+{
+    const struct rt_call *call = &launch->kernel.call;
+    enum rt_family family = rt_call_family(call);
+    bool training = rt_graph_trains(forecast->graph) && rt_runtimes[forecast->graph->options.runtime].loss;
+    if (!training || !rt_families[family].tensor || call->dtype == RT_FP32)
+        return;
+    double flops_us = 1e6 * launch->kernel.flops / rt_issued_flops(forecast->device, family, call->dtype);
+    double bound = fmin(1, flops_us / launch->roofline_us);
+    launch->time_us *= 1 + bound * (rt_long_run(forecast->device, family, call->dtype) - 1);
+}
+
 static int time_launches(struct rt_forecast *forecast, const struct rt_forecast_queries *queries,
                          const uint32_t *of_launch, bool roofline, const struct rt_collectives *collectives)
 {
@@ -187,6 +201,8 @@ static int time_launches(struct rt_forecast *forecast, const struct rt_forecast_
             time_move(forecast, launch, queries, of_launch[i]);
         else
             status = time_kernel(forecast, launch, queries, of_launch, roofline);
+        if (status == RT_OK && !family->link && !roofline)
+            time_long(forecast, launch);
         if (!family->link && forecast->options.scales.kernels > 0)
             launch->time_us *= forecast->options.scales.kernels;
     }

@@ -34,7 +34,8 @@
  *                 are a multiple of ten; of twelve pairs the one with the least mean error (docs/log/host.md)
  *   nanotron      nanotron on servers of H100: of eight pairs from 20, 40 to 150, 280 the one with the least mean
  *                 error on the runs without pipeline stages of a tenth, chosen as for megatron-2021 from the rows
- *                 of scripts/corpora/nanotron.py (docs/log/host.md)
+ *                 of scripts/corpora/nanotron.py; `staged` of 0.4, 0.5, 0.6, 0.7, 0.8 likewise, on all of the tenth
+ *                 (docs/log/host.md)
  * Pageable copies of others: 6 GB/s, the mean of those. Assumed: the driver's launch (`rooftile collect`
  * measures it) and the optimizer, which no public run shows apart.
  */
@@ -52,7 +53,7 @@ static const struct rt_host hosts[] = {
     {"pgb-titanv", .forward_us = 24.5, .backward_us = 39, .pageable_gbs = 12, COMMON},
     {"pgb-titanxp", .forward_us = 46, .backward_us = 82, .pageable_gbs = 1.25, COMMON},
     {"megatron-2021", .forward_us = 60, .backward_us = 110, .pageable_gbs = 6, COMMON},
-    {"nanotron", .forward_us = 76, .backward_us = 142, .pageable_gbs = 6, COMMON},
+    {"nanotron", .forward_us = 76, .backward_us = 142, .staged = 0.6, .pageable_gbs = 6, COMMON},
 };
 #undef COMMON
 enum { HOSTS = sizeof hosts / sizeof *hosts };
@@ -68,6 +69,7 @@ static const struct {
     {"launch_us", offsetof(struct rt_host, launch_us), 0, 1e5},
     {"optimizer_us", offsetof(struct rt_host, optimizer_us), 0, 1e5},
     {"step_us", offsetof(struct rt_host, step_us), 0, 1e8},
+    {"staged", offsetof(struct rt_host, staged), 0, 1e3},
     {"pageable_gbs", offsetof(struct rt_host, pageable_gbs), 1e-3, 1e5},
     {"pinned_gbs", offsetof(struct rt_host, pinned_gbs), 1e-3, 1e5},
     {"context_mib", offsetof(struct rt_host, context_mib), 0, 1e6},

@@ -24,6 +24,8 @@ struct rt_host {
     double launch_us;   /* of each further kernel of an operator: the driver alone */
     double optimizer_us; /* of the optimizer's step, for each layer with weights */
     double step_us;      /* once a step, before the first launch */
+    double staged; /* times as long all of them take, for each tensor-parallel GPU, where pipeline stages are
+                    * on several servers; 0, or what makes it less than once: as elsewhere */
     double pageable_gbs; /* what a copy from memory that is not page-locked reaches at most, 10^9 bytes/s */
     double pinned_gbs;   /* the same of page-locked memory; NaN: as the link has it */
     double context_mib;  /* of the device's memory, beside what each SM takes, where it was measured; NaN: as

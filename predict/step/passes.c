@@ -2,6 +2,7 @@
 #include "predict/step/passes.h"
 #include "base/array.h"
 #include "base/status.h"
+#include "datasets/cluster.h"
 #include "datasets/designs.h"
 #include "predict/step/overlap.h"
 
@@ -107,6 +108,15 @@ static void scale_host(struct rt_host *host, double scale)
         *times[i] *= scale;
 }
 
+/* The host's times where stages are on several servers, over those elsewhere: struct rt_host's `staged`. */
+static double staged(const struct rt_forecast *forecast, const struct rt_host *host)
+{
+    const struct rt_parallelism *parallel = &forecast->options.parallel;
+    int64_t node_gpus = rt_cluster_settled(&parallel->cluster, forecast->device).node_gpus;
+    bool over = parallel->pipeline > 1 && rt_parallelism_gpus(parallel) > node_gpus;
+    return over ? fmax(1, host->staged * (double)parallel->tensor) : 1;
+}
+
 struct rt_dispatch rt_forecast_dispatch(const struct rt_forecast *forecast)
 {
     const struct rt_forecast_options *options = &forecast->options;
@@ -120,6 +130,8 @@ struct rt_dispatch rt_forecast_dispatch(const struct rt_forecast *forecast)
     if (!isnan(each))
         host.forward_us = host.backward_us = host.launch_us = each;
     scale_host(&host, options->scales.host);
+    if (isnan(each))
+        scale_host(&host, staged(forecast, &host));
     /* Where a time is given for each kernel, a host launches them one by one, but for what is captured. */
     return rt_host_dispatch(&host, runtime->replayed && (isnan(each) || runtime->hosted));
 }

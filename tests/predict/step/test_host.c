@@ -163,6 +163,25 @@ static void test_gap(void)
     CU_ASSERT_EQUAL(queue.wait_us, 2 + 10 + 22);
 }
 
+/* Stages on several servers keep nanotron's host for 0.6 times their tensor-parallel GPUs, at least once. */
+static void test_stages_over_servers(void)
+{
+    struct rt_device device;
+    struct rt_graph graph = {.options = {.runtime = RT_RUNTIME_NANOTRON}};
+    RT_ASSERT_OK(rt_device_find("H100", &device));
+    struct rt_forecast f = {.graph = &graph, .device = &device, .options = {.host_us = NAN}};
+    f.options.parallel = (struct rt_parallelism)RT_PARALLELISM_NONE;
+    f.options.parallel.pipeline = 2;
+    for (f.options.parallel.tensor = 1; f.options.parallel.tensor <= 8; f.options.parallel.tensor *= 2) {
+        double tensor = (double)f.options.parallel.tensor;
+        f.options.parallel.cluster.node_gpus = 2 * f.options.parallel.tensor;
+        CU_ASSERT_EQUAL(rt_forecast_dispatch(&f).forward_us, 76);
+        f.options.parallel.cluster.node_gpus = f.options.parallel.tensor;
+        RT_ASSERT_NEAR(rt_forecast_dispatch(&f).forward_us, 76 * fmax(1, 0.6 * tensor), 1e-12);
+        RT_ASSERT_NEAR(rt_forecast_dispatch(&f).backward_us, 142 * fmax(1, 0.6 * tensor), 1e-12);
+    }
+}
+
 /* --- whole steps --- */
 
 struct step {
@@ -363,8 +382,8 @@ static void test_a_link_that_is_not_known(void)
 }
 
 RT_TESTS(RT_TEST(test_rows), RT_TEST(test_file), RT_TEST(test_bad_files), RT_TEST(test_dataset),
-         RT_TEST(test_links), RT_TEST(test_copies), RT_TEST(test_queue), RT_TEST(test_gap),
-         RT_TEST(test_parts_add_up), RT_TEST(test_more_is_never_slower),
+         RT_TEST(test_links), RT_TEST(test_copies), RT_TEST(test_queue), RT_TEST(test_stages_over_servers),
+         RT_TEST(test_gap), RT_TEST(test_parts_add_up), RT_TEST(test_more_is_never_slower),
          RT_TEST(test_faster_hosts_are_never_slower), RT_TEST(test_a_graph_is_never_slower),
          RT_TEST(test_copies_in_a_step), RT_TEST(test_a_small_step_is_the_hosts),
          RT_TEST(test_a_link_that_is_not_known))

@@ -1,7 +1,9 @@
 /* Boards: rates over their data sheets, memory that programs find. */
 #include "models/predictors/roofline/board.h"
+#include "datasets/power.h"
 #include "test.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Rates over the data sheet's peak. */
@@ -35,6 +37,25 @@ static void test_rates(void)
         CU_ASSERT_TRUE(rates.sustained_flops >= least.sustained_flops);
         least = rates;
     }
+}
+
+/* Long steps are no faster than bursts, nor slower with more power; a board that holds its peak keeps it. */
+static void test_long_run(void)
+{
+    struct rt_device device;
+    RT_ASSERT_OK(rt_device_named("A100-SXM4-80GB", &device));
+    CU_ASSERT_EQUAL(rt_long_run(&device, RT_FAMILY_LINEAR, RT_BF16), 1);
+    RT_ASSERT_OK(rt_device_named("H100", &device));
+    RT_ASSERT_NEAR(rt_long_run(&device, RT_FAMILY_LINEAR, RT_BF16), 1.145, 0.001);
+    double last = INFINITY;
+    for (device.power_w = 100; device.power_w < 2000; device.power_w *= 1.05) {
+        double slower = rt_long_run(&device, RT_FAMILY_LINEAR, RT_BF16),
+               rate = rt_sustained_flops(&device, RT_FAMILY_LINEAR, RT_BF16) / slower;
+        CU_ASSERT_TRUE(slower >= 1 && 1 / rate <= last);
+        last = 1 / rate;
+    }
+    device.power_w = NAN; /* not known */
+    CU_ASSERT_EQUAL(rt_long_run(&device, RT_FAMILY_LINEAR, RT_BF16), 1);
 }
 
 /* Beside what PyTorch's out-of-memory messages call the total capacity. */
@@ -71,4 +92,5 @@ static void test_near_l2(void)
     }
 }
 
-RT_TESTS(RT_TEST(test_memory_for_programs), RT_TEST(test_rates), RT_TEST(test_near_l2))
+RT_TESTS(RT_TEST(test_memory_for_programs), RT_TEST(test_rates), RT_TEST(test_long_run),
+         RT_TEST(test_near_l2))
