@@ -349,8 +349,9 @@ static int check_kind(const struct rt_model *model, unsigned does, const char *w
     };
     for (size_t i = 0; i < RT_COUNT(needs); i++)
         if ((does & needs[i].bit) && !needs[i].there)
-            return rt_fail(RT_EFORMAT, "%s: it has layers with %s, and these are not given; add them", where,
-                           needs[i].what);
+            return rt_fail(RT_EFORMAT,
+                           "%s: it has layers with %s, and these are not given, or not so; correct them",
+                           where, needs[i].what);
     return RT_OK;
 }
 
