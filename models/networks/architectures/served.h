@@ -37,6 +37,8 @@ uint32_t rt_served_vector(struct rt_graph *graph, const char *name, enum rt_op_i
                           int64_t rows, int64_t cols);
 /* The RMS norm of x(rows, cols), with a weight for each column. */
 uint32_t rt_served_rmsnorm(struct rt_graph *graph, const char *name, uint32_t x, int64_t rows, int64_t cols);
+/* Those of latent queries and keys. */
+uint32_t rt_served_norm_pair(struct rt_graph *graph, uint32_t x, int64_t rows, int64_t queries, int64_t keys);
 /* BitNet: the norm of x(rows, width) before the last products of attention and feed-forward; others: x. */
 uint32_t rt_served_sub_norm(const struct rt_stack *stack, const char *name, uint32_t x, int64_t width);
 /* A kernel of another op, of sequences that decode or prefill. */
@@ -58,10 +60,13 @@ uint32_t rt_served_decodes(const struct rt_served *step, uint32_t x);
 uint32_t rt_served_mix(const struct rt_served *step, uint32_t x);
 /* Rows of sequences that decode. */
 int64_t rt_served_decoding_rows(const struct rt_served *step);
-/* Keys and values of the new tokens go into their pages: `wide` elements each. graph->cache counts all that
- * is kept after the step, an entry for `ratio` tokens. */
-uint32_t rt_served_cache(const struct rt_served *step, const char *name, uint32_t x, int64_t wide,
-                         int64_t ratio);
+/* Keys and values of the new tokens, an entry of `wide` elements for `ratio` of them: graph->cache counts all
+ * that is kept after the step. Bytes that writing them moves. */
+double rt_served_kept(const struct rt_served *step, int64_t wide, int64_t ratio);
+/* They go into their pages by a kernel of their own. */
+uint32_t rt_served_cache(const struct rt_served *step, const char *name, uint32_t x, int64_t wide);
+/* What a node's kernel does in the same pass, as servers fuse norms, rotary embedding and the cache. */
+void rt_served_fuse(struct rt_graph *graph, uint32_t node, double parameters, double bytes);
 /* graph->state_bytes: `bytes` for each token that is kept, for each sequence. */
 void rt_served_keep_tokens(const struct rt_served *step, double bytes);
 void rt_served_keep_states(const struct rt_served *step, double bytes);
@@ -78,9 +83,11 @@ uint32_t rt_served_convolution(struct rt_served *step, uint32_t x);
 uint32_t rt_served_wkv(struct rt_served *step, uint32_t x);
 uint32_t rt_served_channel_mix(const struct rt_served *step, uint32_t x);
 
-/* served_chosen.c: where a layer has an indexer, the products that it scores tokens by. `latent`: of what its
- * queries are made; rows x `width`. */
-uint32_t rt_served_index(const struct rt_served *step, uint32_t x, uint32_t latent, int64_t width);
+/* served_chosen.c: where a layer has an indexer, the products that it scores tokens by; its queries are made
+ * of `width` columns. */
+uint32_t rt_served_index(const struct rt_served *step, uint32_t x, int64_t width);
+/* Columns that the products of attention have for it, as MiniMax-M3's; 0: rt_served_index has its own. */
+int64_t rt_served_index_columns(const struct rt_served *step);
 /* step->mix: attention to what the indexer chose, of heads of the stack's shape; to all keys and values, or
  * to one key, whose first columns are the values. */
 uint32_t rt_served_chosen(const struct rt_served *step, uint32_t x, struct rt_sequences group, bool decode);

@@ -50,6 +50,22 @@ static uint32_t norm_heads(const struct rt_served *step, uint32_t x)
     return x;
 }
 
+/* Of MiniMax-M3: norms and rotary embedding of all heads, the indexer's `index` columns too, and what goes
+ * into both caches, are one kernel of vLLM (fused_minimax_m3_qknorm_rope_kv_insert) and SGLang. */
+static uint32_t norm_with_index(const struct rt_served *step, uint32_t x, int64_t index)
+{
+    const struct rt_shape *s = &step->stack->shape;
+    int64_t dim = step->stack->model->index.dim;
+    double width = rt_dtypes[step->stack->graph->options.dtype].bytes;
+    x = rt_served_vector(step->stack->graph, "attn.norm_rotary_cache", RT_OP_RMSNORM, x, RT_NO_INPUT,
+                         s->rows * (s->heads + s->kv_heads), s->head_dim);
+    double values = rt_served_kept(step, s->kv_heads * s->value_dim, 1);
+    rt_served_kept(step, s->kv_heads * s->head_dim + dim, 1); /* which their norms write */
+    rt_served_fuse(step->stack->graph, x, 2 * (double)(s->head_dim + dim),
+                   values + 2 * width * (double)s->rows * (double)index);
+    return x;
+}
+
 static uint32_t attend(const struct rt_served *step, uint32_t x)
 {
     struct rt_served inner = *step;
@@ -84,15 +100,20 @@ uint32_t rt_served_attention(struct rt_served *step, uint32_t x)
             values = s->kv_heads * s->value_dim, out = s->heads * s->value_dim, gates = gate_columns(stack);
     int64_t width = rt_served_does(step, RT_DOES_SHARED) ? 2 * model->hidden : model->hidden;
     int64_t made = model->keys_are_values && stack->window == 0 ? 0 : values;
-    uint32_t in = x;
-    x = rt_build_linear(graph, "attn.qkv", x, s->rows, width, wide + keys + made + gates, model->bias.qkv);
-    x = norm_heads(step, x);
-    if (stack->rotary_dim > 0)
-        x = rt_served_vector(graph, "attn.rotary", RT_OP_ROTARY, x, RT_NO_INPUT, s->rows,
-                             (s->heads + s->kv_heads) * stack->rotary_dim);
-    x = rt_served_cache(step, "attn.write_cache", x, keys + values, 1);
-    if (rt_served_does(step, RT_DOES_INDEX))
-        x = rt_served_index(step, x, in, model->hidden);
+    int64_t index = rt_served_index_columns(step);
+    x = rt_build_linear(graph, "attn.qkv", x, s->rows, width, wide + keys + made + gates + index,
+                        model->bias.qkv);
+    if (index > 0) {
+        x = norm_with_index(step, x, index);
+    } else {
+        x = norm_heads(step, x);
+        if (stack->rotary_dim > 0)
+            x = rt_served_vector(graph, "attn.rotary", RT_OP_ROTARY, x, RT_NO_INPUT, s->rows,
+                                 (s->heads + s->kv_heads) * stack->rotary_dim);
+        x = rt_served_cache(step, "attn.write_cache", x, keys + values);
+        if (rt_served_does(step, RT_DOES_INDEX))
+            x = rt_served_index(step, x, model->hidden);
+    }
     x = attend(step, x);
     if (gates > 0)
         x = rt_served_vector(graph, "attn.gate", RT_OP_SILU_MUL, x, RT_NO_INPUT, s->rows, out);

@@ -22,7 +22,7 @@ static int64_t ratio_of(const struct rt_served *step)
 }
 
 /* Indexers of latent queries are whole on every GPU (vLLM, deepseek_v2.py, Indexer); MiniMax's heads go with
- * those of keys. */
+ * those of keys, in their product and with their norms (vLLM, minimax_m3/nvidia/model.py). */
 static int64_t index_heads(const struct rt_served *step)
 {
     const struct rt_model *model = step->stack->model;
@@ -32,59 +32,87 @@ static int64_t index_heads(const struct rt_served *step)
 
 /* --- the indexer --- */
 
-/* Keys in 8 bits with a scale, as DeepSeek's are kept, or as MiniMax's, in those of the cache. */
+/* Keys in 8 bits with a scale; those that are pooled go with the pooling. */
 static uint32_t cache_index(const struct rt_served *step, uint32_t x)
 {
     const struct rt_stack *stack = step->stack;
     int64_t dim = stack->model->index.dim, ratio = ratio_of(step);
-    if (stack->model->index.own)
-        return rt_served_cache(step, "index.write_cache", x, dim, ratio);
     rt_served_keep_tokens(step, (double)(dim + INDEX_SCALE_BYTES) / (double)ratio);
-    const int64_t quantised[] = {rt_build_shard(stack->shape.rows, ratio), dim, INDEX_BITS};
+    if (ratio > 1)
+        return x;
+    const int64_t quantised[] = {stack->shape.rows, dim, INDEX_BITS};
     uint32_t node =
         rt_node_add(stack->graph, "index.write_cache", x, RT_NO_INPUT, (double)quantised[0] * (double)dim);
     rt_graph_add_kernel(stack->graph, RT_FORWARD, RT_OP_QUANTISE, quantised);
     return node;
 }
 
-/* A pooled entry for `ratio` tokens: values and their weights of two overlapping windows where entries are
- * chosen, of one where not; a bias for each place in the window. What is not yet pooled is kept in fp32. */
-static uint32_t compress(const struct rt_served *step, const char *name, const char *pool, uint32_t x,
-                         int64_t width)
+/* A product of the indexer or of the pools, which servers leave in 16 bits. */
+static uint32_t wide_product(const struct rt_served *step, const char *name, uint32_t x, int64_t columns)
 {
     const struct rt_stack *stack = step->stack;
     struct rt_graph *graph = stack->graph;
-    int64_t rows = stack->shape.rows, ratio = ratio_of(step);
-    int64_t windows = rt_served_does(step, RT_DOES_INDEX) ? 2 : 1, wide = windows * width;
-    x = rt_build_linear(graph, name, x, rows, stack->model->hidden, 2 * wide, false);
-    x = rt_served_rmsnorm(graph, pool, x, rows, wide);
+    x = rt_build_linear(graph, name, x, stack->shape.rows, stack->model->hidden, columns, false);
+    rt_graph_set_dtype(&graph->kernels[graph->nodes[x].kernel], graph->options.dtype);
+    return x;
+}
+
+/* Values and their weights, of two overlapping windows where entries are chosen, of one where not. */
+static int64_t windows_of(const struct rt_served *step)
+{
+    return rt_served_does(step, RT_DOES_INDEX) ? 2 : 1;
+}
+
+/* What both pools are made of, and the weights of the indexer's heads: products of the same rows that run
+ * side by side (vLLM, deepseek_v4/attention.py), as one. */
+static uint32_t pool_inputs(const struct rt_served *step, uint32_t x)
+{
+    const struct rt_model *model = step->stack->model;
+    int64_t widths = step->stack->shape.head_dim, weights = 0;
+    if (rt_served_does(step, RT_DOES_INDEX)) {
+        widths += model->index.dim;
+        weights = index_heads(step);
+    }
+    return wide_product(step, "compress.kv", x, 2 * windows_of(step) * widths + weights);
+}
+
+/* A pooled entry for `ratio` tokens; a bias for each place in the window. What is not yet pooled is kept in
+ * fp32. */
+static uint32_t pool(const struct rt_served *step, const char *name, uint32_t x, int64_t width)
+{
+    const struct rt_stack *stack = step->stack;
+    struct rt_graph *graph = stack->graph;
+    int64_t rows = stack->shape.rows, ratio = ratio_of(step), wide = windows_of(step) * width;
+    x = rt_served_rmsnorm(graph, name, x, rows, wide);
     double bytes = rt_dtypes[graph->options.dtype].bytes;
     graph->nodes[x].parameters = (double)ratio * (double)wide + (double)width;
     graph->kernels[graph->nodes[x].kernel].bytes =
         bytes * (double)rows * (2 * (double)wide + (double)width / (double)ratio);
-    rt_served_keep_states(step, STATE_BYTES * 2.0 * (double)wide * (double)(windows * ratio));
+    rt_served_keep_states(step, STATE_BYTES * 2.0 * (double)wide * (double)(windows_of(step) * ratio));
     return x;
 }
 
-/* Queries, keys and weights of the indexer's heads. */
-uint32_t rt_served_index(const struct rt_served *step, uint32_t x, uint32_t latent, int64_t width)
+int64_t rt_served_index_columns(const struct rt_served *step)
+{
+    const struct rt_model *model = step->stack->model;
+    bool chooses = model->index.own && rt_served_does(step, RT_DOES_INDEX);
+    return chooses ? (index_heads(step) + 1) * model->index.dim : 0;
+}
+
+/* Queries, keys and weights of the indexer's heads, where they are no columns of attention's own product. */
+uint32_t rt_served_index(const struct rt_served *step, uint32_t x, int64_t width)
 {
     const struct rt_stack *stack = step->stack;
     const struct rt_model *model = stack->model;
     struct rt_graph *graph = stack->graph;
     int64_t rows = stack->shape.rows, heads = index_heads(step), dim = model->index.dim;
-    int64_t queries = heads * dim, h = model->hidden;
-    if (model->index.own) { /* one product, a norm of each */
-        x = rt_build_linear(graph, "index.qk", latent, rows, h, queries + dim, false);
-        x = rt_served_rmsnorm(graph, "index.q_norm", x, rows * heads, dim);
-        x = rt_served_rmsnorm(graph, "index.k_norm", x, rows, dim);
-    } else if (ratio_of(step) > 1) {
-        x = compress(step, "index.compress", "index.pool", latent, dim);
+    int64_t queries = heads * dim;
+    if (ratio_of(step) > 1) {
+        x = pool(step, "index.pool", x, dim);
         x = rt_build_linear(graph, "index.q", x, rows, width, queries, false);
-        x = rt_build_linear(graph, "index.weights", x, rows, h, heads, false);
     } else {
         x = rt_build_linear(graph, "index.q", x, rows, width, queries, false);
-        x = rt_build_linear(graph, "index.k_weights", x, rows, h, dim + heads, false);
+        x = wide_product(step, "index.k_weights", x, dim + heads);
         x = rt_build_layernorm(graph, "index.k_norm", x, rows, dim);
     }
     x = rt_served_vector(graph, "index.rotary", RT_OP_ROTARY, x, RT_NO_INPUT, rows,
@@ -146,19 +174,17 @@ uint32_t rt_served_compressed(struct rt_served *step, uint32_t x)
     int64_t turned = at_most(model->latent.rope_dim, s->head_dim);
     int64_t groups = rt_build_shard(model->output.groups, graph->options.tensor_parallel);
     x = rt_build_linear(graph, "attn.down", x, rows, model->hidden, q_rank + s->head_dim, false);
-    x = rt_served_rmsnorm(graph, "attn.q_norm", x, rows, q_rank);
-    x = rt_served_rmsnorm(graph, "attn.kv_norm", x, rows, s->head_dim);
+    x = rt_served_norm_pair(graph, x, rows, q_rank, s->head_dim);
     x = rt_build_linear(graph, "attn.q", x, rows, q_rank, wide, false);
-    x = rt_served_vector(graph, "attn.heads_norm", RT_OP_RMSNORM, x, RT_NO_INPUT, rows * s->heads,
+    x = rt_served_vector(graph, "attn.norm_rotary_cache", RT_OP_RMSNORM, x, RT_NO_INPUT, rows * s->heads,
                          s->head_dim);
-    x = rt_served_vector(graph, "attn.rotary", RT_OP_ROTARY, x, RT_NO_INPUT, rows, (s->heads + 1) * turned);
-    x = rt_served_cache(step, "attn.write_cache", x, s->head_dim, 1);
+    rt_served_fuse(graph, x, 0, rt_served_kept(step, s->head_dim, 1));
     if (step->kind->ratio > 1) {
-        x = compress(step, "compress.kv", "compress.pool", (uint32_t)in, s->head_dim);
-        x = rt_served_cache(step, "compress.write_cache", x, s->head_dim, step->kind->ratio);
+        x = pool(step, "compress.pool", pool_inputs(step, (uint32_t)in), s->head_dim);
+        rt_served_fuse(graph, x, 0, rt_served_kept(step, s->head_dim, step->kind->ratio));
     }
     if (rt_served_does(step, RT_DOES_INDEX))
-        x = rt_served_index(step, x, (uint32_t)in, q_rank);
+        x = rt_served_index(step, x, q_rank);
     step->mix = rt_served_chosen;
     x = rt_served_mix(step, x);
     graph->nodes[x].parameters += (double)s->heads; /* sinks */

@@ -19,9 +19,9 @@ static uint32_t latent_down(const struct rt_served *step, uint32_t x)
     int64_t rows = step->stack->shape.rows, kv = model->latent.kv_rank + model->latent.rope_dim;
     x = rt_build_linear(graph, "attn.down", x, rows, model->hidden, model->latent.q_rank + kv,
                         model->bias.qkv);
-    if (model->latent.q_rank > 0)
-        x = rt_served_rmsnorm(graph, "attn.q_norm", x, rows, model->latent.q_rank);
-    return rt_served_rmsnorm(graph, "attn.kv_norm", x, rows, model->latent.kv_rank);
+    if (model->latent.q_rank == 0)
+        return rt_served_rmsnorm(graph, "attn.kv_norm", x, rows, model->latent.kv_rank);
+    return rt_served_norm_pair(graph, x, rows, model->latent.q_rank, model->latent.kv_rank);
 }
 
 /* A product of every head with its part of the weights of keys and values. */
@@ -129,9 +129,9 @@ uint32_t rt_served_latent(struct rt_served *step, uint32_t x)
     if (stack->rotary_dim > 0)
         x = rt_served_vector(graph, "attn.rotary", RT_OP_ROTARY, x, RT_NO_INPUT, s->rows,
                              (s->heads + 1) * model->latent.rope_dim);
-    x = rt_served_cache(step, "attn.write_cache", x, model->latent.kv_rank + model->latent.rope_dim, 1);
+    x = rt_served_cache(step, "attn.write_cache", x, model->latent.kv_rank + model->latent.rope_dim);
     if (rt_served_does(step, RT_DOES_INDEX))
-        x = rt_served_index(step, x, in, model->latent.q_rank);
+        x = rt_served_index(step, x, model->latent.q_rank);
     uint32_t decoded, cached = x;
     uint32_t attended = x = attend(step, x, &decoded);
     if (model->gate.elements) {

@@ -25,6 +25,16 @@ uint32_t rt_served_rmsnorm(struct rt_graph *graph, const char *name, uint32_t x,
     return node;
 }
 
+/* Queries' columns and keys', which are not as many: one kernel, or two at once (vLLM, fused_qk_rmsnorm.py).
+ */
+uint32_t rt_served_norm_pair(struct rt_graph *graph, uint32_t x, int64_t rows, int64_t queries, int64_t keys)
+{
+    uint32_t node = rt_served_rmsnorm(graph, "attn.qk_norm", x, rows, queries);
+    rt_served_fuse(graph, node, (double)keys,
+                   2 * rt_dtypes[graph->options.dtype].bytes * (double)rows * (double)keys);
+    return node;
+}
+
 uint32_t rt_served_sub_norm(const struct rt_stack *stack, const char *name, uint32_t x, int64_t width)
 {
     return stack->model->sub_norms ? rt_served_rmsnorm(stack->graph, name, x, stack->shape.rows, width) : x;
@@ -142,19 +152,29 @@ static double layers(const struct rt_graph *graph)
     return (double)graph->blocks[graph->block_count - 1].repeat;
 }
 
-uint32_t rt_served_cache(const struct rt_served *step, const char *name, uint32_t x, int64_t wide,
-                         int64_t ratio)
+double rt_served_kept(const struct rt_served *step, int64_t wide, int64_t ratio)
 {
     const struct rt_stack *stack = step->stack;
     struct rt_graph *graph = stack->graph;
-    const struct rt_shape *s = &stack->shape;
     double sequences, tokens = kept_tokens(step, ratio > 1 ? 0 : stack->window, &sequences);
     graph->cache += tokens / (double)ratio * wide * layers(graph);
-    uint32_t node = rt_served_vector(graph, name, RT_OP_COPY, x, RT_NO_INPUT, s->rows, wide);
     double width = rt_dtypes[graph->options.dtype].bytes;
     double kept = graph->options.kv_bits > 0 ? (double)graph->options.kv_bits / 8 : width;
-    graph->kernels[graph->nodes[node].kernel].bytes = (width + kept) * (double)s->rows * wide / (double)ratio;
+    return (width + kept) * (double)stack->shape.rows * wide / (double)ratio;
+}
+
+uint32_t rt_served_cache(const struct rt_served *step, const char *name, uint32_t x, int64_t wide)
+{
+    struct rt_graph *graph = step->stack->graph;
+    uint32_t node = rt_served_vector(graph, name, RT_OP_COPY, x, RT_NO_INPUT, step->stack->shape.rows, wide);
+    graph->kernels[graph->nodes[node].kernel].bytes = rt_served_kept(step, wide, 1);
     return node;
+}
+
+void rt_served_fuse(struct rt_graph *graph, uint32_t node, double parameters, double bytes)
+{
+    graph->nodes[node].parameters += parameters;
+    graph->kernels[graph->nodes[node].kernel].bytes += bytes;
 }
 
 void rt_served_keep_tokens(const struct rt_served *step, double bytes)

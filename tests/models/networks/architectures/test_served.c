@@ -96,6 +96,29 @@ static void test_quantised(void)
     rt_graph_release(&graph);
 }
 
+/* What servers do in one pass is one kernel: MiniMax-M3's indexer has columns of attention's product, and
+ * norms, rotary embedding and both caches go together; DeepSeek-V4's pools share a product in 16 bits. No
+ * weight is lost by it. */
+static void test_fused(void)
+{
+    struct rt_graph_options options = served(RT_STEP_DECODE, 4, 1000);
+    struct rt_model m3 = named("MiniMaxAI/MiniMax-M3"), v4 = named("deepseek-ai/DeepSeek-V4-Flash");
+    struct rt_graph graph;
+    options.dtype = RT_FP8_BLOCK;
+    RT_ASSERT_OK(rt_graph_build(&m3, &options, &graph));
+    RT_ASSERT_NEAR(graph_parameters(&graph), rt_model_parameters(&m3), 1e-12);
+    ASSERT_FORWARD(&graph, "attn.norm_rotary_cache", RT_OP_RMSNORM, 4 * (64 + 4), 128);
+    double moved = 2 * 2 * (64 + 4 + 4 + 1) + 2 * 2 * 4; /* bytes: heads read and written, values copied */
+    RT_ASSERT_NEAR(find_kernel(&graph, "attn.norm_rotary_cache", RT_FORWARD, 0)->bytes, 4 * 128 * moved,
+                   1e-12);
+    rt_graph_release(&graph);
+    RT_ASSERT_OK(rt_graph_build(&v4, &options, &graph));
+    RT_ASSERT_NEAR(graph_parameters(&graph), rt_model_parameters(&v4), 1e-12);
+    CU_ASSERT_EQUAL(find_kernel(&graph, "attn.down", RT_FORWARD, 0)->call.dtype, RT_FP8_BLOCK);
+    CU_ASSERT_EQUAL(find_kernel(&graph, "compress.kv", RT_FORWARD, 0)->call.dtype, RT_BF16);
+    rt_graph_release(&graph);
+}
+
 /* A prefill of sequences that differ beside two that decode. */
 static void test_groups(void)
 {
@@ -301,6 +324,6 @@ static void test_lists(void)
     free(text);
 }
 
-RT_TESTS(RT_TEST(test_parameters), RT_TEST(test_decode), RT_TEST(test_quantised), RT_TEST(test_groups),
-         RT_TEST(test_latent_groups), RT_TEST(test_equal_groups), RT_TEST(test_experts),
+RT_TESTS(RT_TEST(test_parameters), RT_TEST(test_decode), RT_TEST(test_quantised), RT_TEST(test_fused),
+         RT_TEST(test_groups), RT_TEST(test_latent_groups), RT_TEST(test_equal_groups), RT_TEST(test_experts),
          RT_TEST(test_window_and_chunk), RT_TEST(test_eager), RT_TEST(test_refused), RT_TEST(test_lists))
