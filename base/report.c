@@ -46,6 +46,7 @@ static struct rt_item *add_item(struct rt_report *report, enum rt_item_kind kind
     struct rt_item *item = &report->item[report->count++];
     *item = (struct rt_item){.kind = kind,
                              .key = key != NULL ? rt_strdup(key) : NULL,
+                             .list = report->list,
                              .label = label != NULL ? rt_strdup(label) : NULL};
     return item;
 }
@@ -95,6 +96,11 @@ void rt_report_add_words(struct rt_report *report, const char *label, const char
 void rt_report_add_json(struct rt_report *report, const char *key, json_t *value)
 {
     add_item(report, RT_ITEM_FACT, key, NULL)->value = value;
+}
+
+void rt_report_list(struct rt_report *report, const char *key)
+{
+    report->list = key;
 }
 
 void rt_report_add_table(struct rt_report *report, const char *key, const char *title, struct rt_table *table)
@@ -160,7 +166,8 @@ static int label_width(const struct rt_report *report)
 {
     size_t width = 0;
     for (size_t i = 0; i < report->count; i++)
-        if (report->item[i].kind == RT_ITEM_FACT && report->item[i].label != NULL && strlen(report->item[i].label) > width)
+        if (report->item[i].kind == RT_ITEM_FACT && report->item[i].label != NULL &&
+            strlen(report->item[i].label) > width)
             width = strlen(report->item[i].label);
     return (int)width + 2;
 }
@@ -363,12 +370,22 @@ static void set_member(json_t *root, const struct rt_item *item)
     }
 }
 
+/* The one element of the array. */
+static json_t *element(json_t *root, const char *list)
+{
+    if (json_object_get(root, list) == NULL)
+        json_object_set_new(root, list, json_pack("[{}]"));
+    return json_array_get(json_object_get(root, list), 0);
+}
+
 json_t *rt_report_json(const struct rt_report *report)
 {
     json_t *root = json_object();
-    for (size_t i = 0; i < report->count; i++)
-        if (report->item[i].key != NULL)
-            set_member(root, &report->item[i]);
+    for (size_t i = 0; i < report->count; i++) {
+        const struct rt_item *item = &report->item[i];
+        if (item->key != NULL)
+            set_member(item->list != NULL ? element(root, item->list) : root, item);
+    }
     json_t *all = json_object_get(root, "");
     json_t *result = json_incref(all != NULL ? all : root);
     json_decref(root);
@@ -395,7 +412,8 @@ static bool printed; /* a report, on standard output */
 void rt_report_print_error(int status)
 {
     if (!printed)
-        rt_json_print(json_pack("{s:i, s:o}", "schema", RT_REPORT_SCHEMA, "error", rt_report_error(status)), stdout);
+        rt_json_print(json_pack("{s:i, s:o}", "schema", RT_REPORT_SCHEMA, "error", rt_report_error(status)),
+                      stdout);
 }
 
 static int print_json(const struct rt_report *report, FILE *file)

@@ -23,8 +23,8 @@
 #include <stdio.h>
 
 struct rt_report;
-/* Of the JSON of every report, its member "schema": goes up where a member goes or changes its meaning; docs/schema/
- * describes them. */
+/* Of the JSON of every report, its member "schema": goes up where a member goes or changes its meaning;
+ * docs/schema/ describes them. */
 #define RT_REPORT_SCHEMA 1
 struct rt_report *rt_report_new(void);
 void rt_report_free(struct rt_report *report); /* accepts NULL */
@@ -46,6 +46,9 @@ void rt_report_add_count(struct rt_report *report, const char *key, const char *
 void rt_report_add_words(struct rt_report *report, const char *label, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void rt_report_add_json(struct rt_report *report, const char *key, json_t *value);
+/* What is added from now on is in JSON the one element of an array under the key, which is kept, so that one
+ * and several read alike; NULL: no longer. */
+void rt_report_list(struct rt_report *report, const char *key);
 
 /* An array of objects under the key; a table under the title, "" for none, where it has rows. Takes the
  * table. CSV holds the first table with a key, the first of all where none has one, or
@@ -71,8 +74,9 @@ void rt_report_add_front(struct rt_report *report, const char *key, json_t *valu
 /* A picture of what stands beside it, in HTML alone; takes the plot. */
 void rt_report_add_plot(struct rt_report *report, struct rt_plot *plot);
 
-/* What decides, at the top of a page, in HTML alone: the label, a value that is read from afar, behind a line's end more
- * of it, and a bar that is filled to `share` (0..1; NaN: no bar). Those that follow each other make a row. */
+/* What decides, at the top of a page, in HTML alone: the label, a value that is read from afar, behind a
+ * line's end more of it, and a bar that is filled to `share` (0..1; NaN: no bar). Those that follow each
+ * other make a row. */
 void rt_report_add_tile(struct rt_report *report, const char *label, double share, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 

@@ -21,9 +21,10 @@ enum rt_item_kind {
 
 struct rt_item {
     enum rt_item_kind kind;
-    char *key;   /* NULL: not in JSON */
-    char *label; /* of a fact; NULL: not for people */
-    char *text;  /* for people: a line, the words of a fact, the title of a table; NULL: not for people */
+    char *key;        /* NULL: not in JSON */
+    const char *list; /* the member in whose one element the key is; NULL: in none */
+    char *label;      /* of a fact; NULL: not for people */
+    char *text; /* for people: a line, the words of a fact, the title of a table; NULL: not for people */
     json_t *value;
     struct rt_table *table;
     struct rt_plot *plot;
@@ -33,6 +34,7 @@ struct rt_item {
 struct rt_report {
     struct rt_item *item;
     size_t count;
+    const char *list; /* of items that are added now */
     struct rt_table *csv;
 };
 

@@ -92,7 +92,7 @@ def forecast(job, more):
     if run.returncode != 0:
         print(f"left out: {gpu}, {problem}: {run.stderr.strip()[:200]}", file=sys.stderr)
         return None
-    said = json.loads(run.stdout)
+    said = json.loads(run.stdout)["forecasts"][0]
     inside = said["interval"]["low_ms"] <= ms <= said["interval"]["high_ms"]
     return gpu, level, kind_of(level, problem), said["total_ms"] / ms - 1, inside
 

@@ -399,9 +399,13 @@ END
 
 # Errors by the grade of a forecast: the predictor that comes along, and those without a generation and everything newer.
 make_grades() {
-    local fold file corpus json=() folds=$work/grades-folds
-    evaluate() { # KIND:CORPUS:FOLD EVALUATE-OPTION...: those that the predictor can forecast
-        "$rooftile" evaluate "${@:2}" --by grade --json --quiet >"$work/grades-$1.json" 2>/dev/null && json+=("$1:$work/grades-$1.json") || true
+    local fold file corpus set json=() folds=$work/grades-folds
+    evaluate() { # KIND:CORPUS:FOLD EVALUATE-OPTION...: what the predictor cannot forecast is named, with the reason
+        if "$rooftile" evaluate "${@:2}" --by grade --json --quiet >"$work/grades-$1.json" 2>"$work/grades-$1.why"; then
+            json+=("$1:$work/grades-$1.json")
+        else
+            echo "left out: $1: $(grep '^rooftile: ' "$work/grades-$1.why" | tail -n 1)" >&2
+        fi
     }
     "$rooftile" crossval "$(data neusight)" "$(data aiconfigurator)" --leave-out generation -p rooftile -o "$folds" --quiet >/dev/null
     python3 "$source_folder/scripts/corpora/aiconfigurator_serving.py" "$aiconfigurator/silicon_sample.csv" --serving -o "$work/serving.csv" >&2
@@ -409,7 +413,8 @@ make_grades() {
         fold=${file#"$folds"/fold-} fold=${fold%%/*}
         for corpus in dgxc llm_foundry llm_inference_bench megatron_bridge mlperf_training nanotron nemo neusight optimum_benchmark \
             pipeweave_runs pytorch_gpu_benchmark splitwise vtrain; do
-            evaluate "models:$corpus:$fold" -p "$file" --workloads "$(data "$corpus")"
+            set=$(data "$corpus") || fail "grades: $corpus is not converted: see above"
+            evaluate "models:$corpus:$fold" -p "$file" --workloads "$set"
         done
         evaluate "serving:aiconfigurator:$fold" -p "$file" --serving "$work/serving.csv" --fallback
     done

@@ -29,7 +29,7 @@ def step(program, model, batch, percent, forecasts={}):
         share = f" ({round(SMS * percent / 100)} of {SMS} SMs)" if percent < 100 else ""
         command = [program, "predict", "--gpu", GPU + share, "-m", model, "--batch", str(batch), "--dtype", "fp32", "--runtime", "graph",
                    "--input", "pinned", "--interval", "0", "--json"]
-        forecasts[key] = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)["total_ms"]
+        forecasts[key] = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)["forecasts"][0]["total_ms"]
     return forecasts[key]
 
 

@@ -255,14 +255,19 @@ static void add_setting(struct rt_report *report, const struct rt_serve_setting 
     } else {
         add_group(report, "group", "replicas", setting->serve);
     }
+    if (setting->images > 0)
+        rt_report_add_fact(report, "images", json_integer((json_int_t)setting->images), "images",
+                           "%" PRId64 " of %" PRId64 " x %" PRId64
+                           " pixels a prompt, their tokens counted in",
+                           setting->images, setting->image, setting->image);
 }
 
 /* Of requests that come whether or not others are answered. */
-static void add_overload(struct rt_report *report, const struct rt_serve_point *point)
+static void add_overload(struct rt_report *report, const char *key, const struct rt_serve_point *point)
 {
     if (point->load.arrivals == RT_POISSON && point->result.requests_per_s < 0.9 * point->load.rate)
         rt_report_add_note(
-            report, "notes",
+            report, key,
             "%g requests/s came and %.3g/s were answered: the queue grows for as long as requests come, "
             "so latencies are those of %zu requests, not of a lasting load",
             point->load.rate, point->result.requests_per_s, point->result.requests);
@@ -444,18 +449,13 @@ static void add_cache(struct rt_report *report, const struct rt_serve_setting *s
                        r->waiting_peak, r->running_mean);
 }
 
-static void add_point(struct rt_report *report, const struct rt_serve_setting *setting,
-                      struct rt_serve_point *point)
+static void add_facts(struct rt_report *report, const struct rt_serve_setting *setting,
+                      const struct rt_serve_point *point)
 {
     const struct rt_serve_result *r = &point->result;
     rt_report_add_fact(report, "requests", json_integer((json_int_t)r->requests), "requests",
                        "%zu in %.2f s: %.0f tokens in, %.0f out", r->requests, r->duration_us / 1e6,
                        r->input_tokens, r->output_tokens);
-    if (setting->images > 0)
-        rt_report_add_fact(report, "images", json_integer((json_int_t)setting->images), "images",
-                           "%" PRId64 " of %" PRId64 " x %" PRId64
-                           " pixels a prompt, their tokens counted in",
-                           setting->images, setting->image, setting->image);
     rt_report_add_json(report, "duration_s", rt_json_number(r->duration_us / 1e6));
     rt_report_add_json(report, "input_tokens", json_real(r->input_tokens));
     rt_report_add_json(report, "output_tokens", json_real(r->output_tokens));
@@ -463,8 +463,13 @@ static void add_point(struct rt_report *report, const struct rt_serve_setting *s
         rt_report_add_fact(report, "good_requests", json_real(r->good_requests), "within targets",
                            "%.0f of %zu requests", r->good_requests, r->requests);
     add_cache(report, setting, r);
-    add_overload(report, point);
-    add_plots(report, setting, point);
+    add_overload(report, "notes", point);
+}
+
+static void add_tables(struct rt_report *report, const struct rt_serve_setting *setting,
+                       const struct rt_serve_point *point)
+{
+    const struct rt_serve_result *r = &point->result;
     rt_report_add_table(report, "latencies", "Latencies", latency_table(point, setting->level));
     rt_report_add_table(report, "throughput", "Throughput", throughput_table(setting, point));
     rt_report_add_table(report, "steps", "Steps", step_table(r));
@@ -475,10 +480,22 @@ static void add_point(struct rt_report *report, const struct rt_serve_setting *s
     }
 }
 
+/* All that is known of a point, where several have a row each. */
+static json_t *point_json(const struct rt_serve_setting *setting, const struct rt_serve_point *point)
+{
+    struct rt_report *report = rt_report_new();
+    add_facts(report, setting, point);
+    add_tables(report, setting, point);
+    json_t *json = rt_report_json(report);
+    rt_report_free(report);
+    return json;
+}
+
 /* ---- several loads ---- */
 
+/* `whole`: with all that is known of each, for programs. */
 static struct rt_table *sweep_table(const struct rt_serve_setting *setting,
-                                    const struct rt_serve_point *points, size_t count)
+                                    const struct rt_serve_point *points, size_t count, bool whole)
 {
     bool rate = points[0].load.arrivals == RT_POISSON;
     const struct rt_column columns[] = {
@@ -514,12 +531,30 @@ static struct rt_table *sweep_table(const struct rt_serve_setting *setting,
                      p->has_interval ? p->low.output_per_s : NAN, r->output_per_s / (double)setting->gpus,
                      per_user(r), r->input_per_s, r->requests_per_s, good_per_s(r), r->cache_peak,
                      r->cache_mean, r->preemptions, r->waiting_mean);
-        if (p->has_interval) {
-            rt_table_row_json(table, "short_steps", result_json(&p->low));
-            rt_table_row_json(table, "long_steps", result_json(&p->high));
-        }
+        json_t *all = whole ? point_json(setting, p) : json_object(), *value;
+        const char *key;
+        json_object_foreach(all, key, value) rt_table_row_json(table, key, json_incref(value));
+        json_decref(all);
     }
     return table;
+}
+
+/* One load for people; in JSON it is the row that it would be among several. */
+static void add_point(struct rt_report *report, const struct rt_serve_setting *setting,
+                      struct rt_serve_point *point)
+{
+    rt_report_list(report, "points");
+    struct rt_table *table = sweep_table(setting, point, 1, false);
+    json_t *rows = rt_table_json(table), *value;
+    const char *key;
+    json_object_foreach(json_array_get(rows, 0), key, value)
+        rt_report_add_json(report, key, json_incref(value));
+    json_decref(rows);
+    rt_table_free(table);
+    add_facts(report, setting, point);
+    add_plots(report, setting, point);
+    add_tables(report, setting, point);
+    rt_report_list(report, NULL);
 }
 
 /* What decides, in one row of a page. */
@@ -568,9 +603,9 @@ struct rt_report *rt_serve_report(const struct rt_serve_setting *setting, struct
         add_point(report, setting, &points[0]);
     } else {
         add_sweep_plots(report, setting, points, count);
-        rt_report_add_table(report, "points", "Latencies in ms", sweep_table(setting, points, count));
+        rt_report_add_table(report, "points", "Latencies in ms", sweep_table(setting, points, count, true));
         for (size_t i = 0; i < count; i++)
-            add_overload(report, &points[i]);
+            add_overload(report, NULL, &points[i]);
     }
     free(load);
     return report;

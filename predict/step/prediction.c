@@ -118,7 +118,8 @@ static char *predictor_words(const struct rt_prediction *prediction, const struc
     else if (seen >= 0.995)
         words = rt_format("%s to %s", verb, gpu);
     else if (seen >= 0.01)
-        words = rt_format("%s to %s for %.0f%% of the time, to other GPUs for the rest", verb, gpu, 100 * seen);
+        words =
+            rt_format("%s to %s for %.0f%% of the time, to other GPUs for the rest", verb, gpu, 100 * seen);
     else if (device->boost_mhz > 0)
         words = rt_strdup("not fitted to GPUs below their boost clock");
     else if (device->altered)
@@ -137,10 +138,12 @@ static const char *explained(const struct rt_prediction *prediction, const char 
     return prediction->explain ? label : NULL;
 }
 
-static void add_predictor(struct rt_report *report, const struct rt_prediction *prediction, const struct known *known)
+static void add_predictor(struct rt_report *report, const struct rt_prediction *prediction,
+                          const struct known *known)
 {
     char *words = predictor_words(prediction, known);
-    rt_report_add_words(report, "predictor", "%s (%s), %s", prediction->predictor_name, prediction->predictor->kind, words);
+    rt_report_add_words(report, "predictor", "%s (%s), %s", prediction->predictor_name,
+                        prediction->predictor->kind, words);
     free(words);
 }
 
@@ -189,7 +192,8 @@ static void add_title(struct rt_report *report, const struct rt_prediction *pred
     if (o->frames > 0)
         rt_text_add(&title, ", %" PRId64 " frames", o->frames);
     if (o->denoising_steps > 0)
-        rt_text_add(&title, ", %" PRId64 " %s", o->denoising_steps, o->denoising_steps == 1 ? "step" : "steps");
+        rt_text_add(&title, ", %" PRId64 " %s", o->denoising_steps,
+                    o->denoising_steps == 1 ? "step" : "steps");
     if (o->seconds > 0)
         rt_text_add(&title, " and %g s of sound", o->seconds);
     rt_text_add(&title, ", %s%s%s", rt_graph_dtype_words(&prediction->graph).text,
@@ -206,8 +210,8 @@ static void add_title(struct rt_report *report, const struct rt_prediction *pred
     rt_text_add(&title, ", on %s", gpu);
     free(gpu);
     if (tokens > 1)
-        rt_text_add(&title, " x %" PRId64 " (data %" PRId64 ", ulysses %" PRId64 ", ring %" PRId64 ")", gpus, p->data,
-                    p->ulysses > 1 ? p->ulysses : 1, p->ring > 1 ? p->ring : 1);
+        rt_text_add(&title, " x %" PRId64 " (data %" PRId64 ", ulysses %" PRId64 ", ring %" PRId64 ")", gpus,
+                    p->data, p->ulysses > 1 ? p->ulysses : 1, p->ring > 1 ? p->ring : 1);
     else if (gpus > 1)
         add_degrees(&title, p, gpus);
     if (p->microbatches > 1)
@@ -325,11 +329,18 @@ static void add_time(struct rt_report *report, const struct rt_prediction *predi
     bool phases = f->before_us + f->after_us > 0.5e-3 * f->total_us;
     bool links = f->communication_us > 0.5e-3 * f->total_us;
     char *interval = interval_words(f);
-    double rate = images ? rt_prediction_items_per_second(prediction) : rt_prediction_tokens_per_second(prediction);
-    rt_report_add_fact(
-        report, "total_ms", rt_json_number(f->total_us / 1e3), "total", "%*.3f ms%s, %.*f %s/s",
-        passes || links || waits || phases ? 9 : 0, f->total_us / 1e3, interval,
-        rate >= 10 ? 0 : rate >= 0.1 ? 2 : 5, rate, !images ? "tokens" : o->frames > 0 ? "videos" : "images");
+    double rate =
+        images ? rt_prediction_items_per_second(prediction) : rt_prediction_tokens_per_second(prediction);
+    rt_report_add_fact(report, "total_ms", rt_json_number(f->total_us / 1e3), "total",
+                       "%*.3f ms%s, %.*f %s/s", passes || links || waits || phases ? 9 : 0, f->total_us / 1e3,
+                       interval,
+                       rate >= 10    ? 0
+                       : rate >= 0.1 ? 2
+                                     : 5,
+                       rate,
+                       !images         ? "tokens"
+                       : o->frames > 0 ? "videos"
+                                       : "images");
     free(interval);
     add_part(report, "before_ms", f->before_us, "input copy", phases, " until its first kernel starts");
     add_part(report, "on_ms", f->on_us, "GPU", phases, "");
@@ -354,8 +365,10 @@ static void add_time(struct rt_report *report, const struct rt_prediction *predi
 /* Training: how much of the GPUs is used, and what of communication nothing hides, by group. */
 static void add_use(struct rt_report *report, const struct rt_prediction *prediction)
 {
-    static const char *const groups[RT_GROUPS] = {[RT_GROUP_TENSOR] = "tensor", [RT_GROUP_CONTEXT] = "context",
-                                                  [RT_GROUP_EXPERT] = "expert", [RT_GROUP_DATA] = "data",
+    static const char *const groups[RT_GROUPS] = {[RT_GROUP_TENSOR] = "tensor",
+                                                  [RT_GROUP_CONTEXT] = "context",
+                                                  [RT_GROUP_EXPERT] = "expert",
+                                                  [RT_GROUP_DATA] = "data",
                                                   [RT_GROUP_PIPELINE] = "pipeline"};
     const struct rt_forecast *f = &prediction->forecast;
     double mfu, hfu, gpus = (double)rt_parallelism_gpus(&f->options.parallel);
@@ -373,7 +386,8 @@ static void add_use(struct rt_report *report, const struct rt_prediction *predic
             rt_text_item(&words, ", ", "%s %.3f ms", groups[group], f->exposed_us[group] / 1e3);
     }
     if (f->bubble_us > 0.5e-3 * f->total_us)
-        rt_text_item(&words, ", ", "bubble %.3f ms (%.1f%%)", f->bubble_us / 1e3, 100 * f->bubble_us / f->total_us);
+        rt_text_item(&words, ", ", "bubble %.3f ms (%.1f%%)", f->bubble_us / 1e3,
+                     100 * f->bubble_us / f->total_us);
     if (f->slowest_us > 0.5e-3 * f->total_us)
         rt_text_item(&words, ", ", "the slowest GPU %.3f ms", f->slowest_us / 1e3);
     rt_report_add_json(report, "exposed.bubble_ms", rt_json_number(f->bubble_us / 1e3));
@@ -384,21 +398,23 @@ static void add_use(struct rt_report *report, const struct rt_prediction *predic
     rt_report_add_json(report, "tokens_per_s_gpu",
                        rt_json_number(rt_prediction_tokens_per_second(prediction) / gpus));
     rt_report_add_json(report, "hfu_pct", rt_json_number(100 * hfu));
-    rt_report_add_fact(report, "mfu_pct", rt_json_number(100 * mfu), "use", "MFU %.1f%%, HFU %.1f%%", 100 * mfu,
-                       100 * hfu);
+    rt_report_add_fact(report, "mfu_pct", rt_json_number(100 * mfu), "use", "MFU %.1f%%, HFU %.1f%%",
+                       100 * mfu, 100 * hfu);
 }
 
 /* Of a diffusion pipeline: text encoders, all denoising steps, decoder. */
 static void add_parts(struct rt_report *report, const struct rt_prediction *prediction)
 {
     static const char *const labels[RT_DIFFUSION_PARTS] = {"text", "denoising", "decoding"},
-                      *const keys[RT_DIFFUSION_PARTS] = {"parts.text_ms", "parts.denoise_ms", "parts.decode_ms"};
+                             *const keys[RT_DIFFUSION_PARTS] = {"parts.text_ms", "parts.denoise_ms",
+                                                                "parts.decode_ms"};
     const struct rt_forecast *f = &prediction->forecast;
     double us[RT_DIFFUSION_PARTS], steps = (double)f->graph->options.denoising_steps;
     if (!rt_forecast_parts(f, prediction->predictor, us))
         return;
     for (int part = 0; part < RT_DIFFUSION_PARTS; part++) {
-        char *words = part == RT_DIFFUSION_DENOISE ? rt_format(", %.3f ms a step", us[part] / steps / 1e3) : rt_strdup("");
+        char *words = part == RT_DIFFUSION_DENOISE ? rt_format(", %.3f ms a step", us[part] / steps / 1e3)
+                                                   : rt_strdup("");
         add_part(report, keys[part], us[part], labels[part], true, words);
         free(words);
     }
@@ -472,7 +488,8 @@ static void add_coverage(struct rt_report *report, const struct rt_prediction *p
                                         rt_time_sources[rows[r].source], "share_pct", 100 * rows[r].share));
     }
     rt_report_add_fact(report, "coverage_pct", rt_json_number(100 * f->coverage),
-                       rt_predictor_is_fitted(prediction->predictor) ? explained(prediction, "coverage") : NULL,
+                       rt_predictor_is_fitted(prediction->predictor) ? explained(prediction, "coverage")
+                                                                     : NULL,
                        "%.1f%% of the kernels' time by trained networks%s", 100 * f->coverage,
                        words.length > 0 ? words.text : "");
     rt_report_add_json(report, "fallbacks", fallbacks);
@@ -493,22 +510,25 @@ static json_t *known_json(const struct known *known)
 }
 
 /* What decides, in one row of a page. */
-static void add_tiles(struct rt_report *report, const struct rt_prediction *prediction, const struct rt_trust *trust)
+static void add_tiles(struct rt_report *report, const struct rt_prediction *prediction,
+                      const struct rt_trust *trust)
 {
     const struct rt_forecast *f = &prediction->forecast;
     const bool images = rt_prediction_of_images(prediction);
-    double rate = images ? rt_prediction_items_per_second(prediction) : rt_prediction_tokens_per_second(prediction);
+    double rate =
+        images ? rt_prediction_items_per_second(prediction) : rt_prediction_tokens_per_second(prediction);
     double joules = rt_prediction_joules(prediction);
     char *interval = interval_words(f);
-    rt_report_add_tile(report, "time of a step", NAN, "%s ms\n%s", rt_number_text(f->total_us / 1e3).text, interval);
+    rt_report_add_tile(report, "time of a step", NAN, "%s ms\n%s", rt_number_text(f->total_us / 1e3).text,
+                       interval);
     rt_report_add_tile(report, images ? "images" : "tokens", NAN, "%s/s", rt_number_text(rate).text);
     if (f->memory_bytes > 0)
         rt_report_add_tile(report, "memory", f->taken.used / f->memory_bytes, "%s\n%.1f of %.1f GiB",
                            rt_forecast_fits(f) ? "fits" : "does not fit", f->taken.used / RT_GIB,
                            f->memory_bytes / RT_GIB);
     if (!isnan(joules))
-        rt_report_add_tile(report, "energy of a step", NAN, "%s J\n%.0f W on average", rt_number_text(joules).text,
-                           f->energy.watts);
+        rt_report_add_tile(report, "energy of a step", NAN, "%s J\n%.0f W on average",
+                           rt_number_text(joules).text, f->energy.watts);
     if (!isnan(trust->ln_error))
         rt_report_add_tile(report, "trust", NAN, "%s\nabout %.0f%% off", rt_grades[rt_trust_grade(trust)],
                            rt_trust_error_pct(trust));
@@ -575,7 +595,9 @@ static void add_memory(struct rt_report *report, const struct rt_forecast *f)
     rt_report_add_json(report, "memory.used_gib", rt_json_number(f->taken.used / RT_GIB));
     rt_report_add_fact(report, "memory.total_gib", rt_json_number(m->total / RT_GIB), "memory",
                        "%s%s%s: %.2f of %.2f GiB: %s",
-                       isnan(f->memory_bytes) ? "unknown" : fits ? "fits" : "does not fit",
+                       isnan(f->memory_bytes) ? "unknown"
+                       : fits                 ? "fits"
+                                              : "does not fit",
                        optimizer != NULL ? " with optimizer " : "", optimizer != NULL ? optimizer : "",
                        f->taken.used / RT_GIB, f->memory_bytes / RT_GIB, words.text);
     rt_report_add_json(report, "memory.device_gib", rt_json_number(f->memory_bytes / RT_GIB));
@@ -652,6 +674,7 @@ static json_t *warnings_json(const struct rt_prediction *prediction)
 struct rt_report *rt_prediction_report(const struct rt_prediction *prediction, bool pictures)
 {
     struct rt_report *report = rt_report_new();
+    rt_report_list(report, "forecasts");
     struct rt_forecast_row rows[MAX_ROWS];
     size_t count = rt_forecast_rows(&prediction->forecast, rows);
     add_title(report, prediction);
@@ -675,8 +698,9 @@ struct rt_report *rt_prediction_report(const struct rt_prediction *prediction, b
     if (pictures)
         rt_prediction_add_plots(report, prediction);
     rt_report_add_table(report, "ops",
-                        rt_graph_trains(&prediction->graph) ? "By op, all launches of a step on the busiest GPU"
-                                                            : "By op, all launches of one pass on one GPU",
+                        rt_graph_trains(&prediction->graph)
+                            ? "By op, all launches of a step on the busiest GPU"
+                            : "By op, all launches of one pass on one GPU",
                         op_table(rows, count));
     bool transforms = false;
     for (size_t i = 0; i < count; i++)
@@ -684,9 +708,10 @@ struct rt_report *rt_prediction_report(const struct rt_prediction *prediction, b
     rt_report_add_note(
         report, NULL,
         "of peak %%: FLOP/s or memory bandwidth that the op reaches, whichever is nearer to the GPU's peak%s",
-        transforms ? "; more than 100 where operands come out of the L2, which is faster than the memory, or where "
-                     "transforms save a convolution multiplications: no forecast is below the bounds of those"
-                   : "");
+        transforms
+            ? "; more than 100 where operands come out of the L2, which is faster than the memory, or where "
+              "transforms save a convolution multiplications: no forecast is below the bounds of those"
+            : "");
     rt_report_add_table(report, "heaviest", "The heaviest nodes", node_table(prediction));
     rt_report_add_json(report, "warnings", warnings_json(prediction));
     return report;

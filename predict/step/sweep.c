@@ -12,7 +12,16 @@
 /* --- the table --- */
 
 /* Columns of every sweep, by place: what decides first. */
-enum { SWEEP_MODEL, SWEEP_SIZE = 3, SWEEP_RATE = 5, SWEEP_FITS = 6, SWEEP_PASSES = 10, SWEEP_EXPLAINED = 12, SWEEP_OWN = 14, SWEEP_MORE = 12 };
+enum {
+    SWEEP_MODEL,
+    SWEEP_SIZE = 3,
+    SWEEP_RATE = 5,
+    SWEEP_FITS = 6,
+    SWEEP_PASSES = 10,
+    SWEEP_EXPLAINED = 12,
+    SWEEP_OWN = 14,
+    SWEEP_MORE = 12
+};
 static const struct rt_column sweep_columns[SWEEP_OWN] = {
     {"model", NULL, 's', 0},
     {"gpu", NULL, 's', 0},
@@ -117,14 +126,17 @@ static void list_more(const struct rt_prediction *predictions, size_t count, con
     add_electricity(more, p);
 }
 
-/* The columns as the forecasts have them: decoding has a context, models of images a side and images a second. */
-static struct rt_table *sweep_table(const struct rt_prediction *predictions, size_t count, const struct more *more)
+/* The columns as the forecasts have them: decoding has a context, models of images a side and images a
+ * second. */
+static struct rt_table *sweep_table(const struct rt_prediction *predictions, size_t count,
+                                    const struct more *more)
 {
     static const char *const fits_with[RT_OPTIMIZER_COUNT] = {"fits, no optimizer", "fits with sgd",
                                                               "fits with adamw", "fits with momentum",
                                                               "fits with adamw-cpu"};
     const struct rt_prediction *first = &predictions[0];
-    const bool images = some_of_images(predictions, count, true), texts = some_of_images(predictions, count, false);
+    const bool images = some_of_images(predictions, count, true),
+               texts = some_of_images(predictions, count, false);
     struct rt_column columns[SWEEP_OWN + SWEEP_MORE];
     memcpy(columns, sweep_columns, sizeof sweep_columns);
     memcpy(columns + SWEEP_OWN, more->column, sizeof more->column);
@@ -156,8 +168,8 @@ static void add_row(struct rt_table *table, const struct rt_prediction *p, struc
     for (size_t i = 0; p->refused != NULL && i < more->count; i++)
         more->value[i] = NAN;
     if (p->refused != NULL) { /* "-" from its time on */
-        rt_table_row_numbers(table, more->value, more->count, p->model, gpu, (long long)p->batch, size, NAN, NAN, NULL,
-                             NULL, NAN, NAN, NAN, NAN, NAN, NAN);
+        rt_table_row_numbers(table, more->value, more->count, p->model, gpu, (long long)p->batch, size, NAN,
+                             NAN, NULL, NULL, NAN, NAN, NAN, NAN, NAN, NAN);
     } else {
         struct rt_trust trust = rt_forecast_trust(f, p->predictor);
         rt_table_row_numbers(table, more->value, more->count, p->model, gpu, (long long)p->batch, size,
@@ -234,7 +246,8 @@ static void survey(const struct rt_prediction *predictions, size_t count, struct
 
 static bool same_line(const struct sweep *sweep, const struct rt_prediction *a, const struct rt_prediction *b)
 {
-    return same_gpu(a, b) && same_model(a, b) && (sweep->by_size ? a->batch == b->batch : size_of(a) == size_of(b));
+    return same_gpu(a, b) && same_model(a, b) &&
+           (sweep->by_size ? a->batch == b->batch : size_of(a) == size_of(b));
 }
 
 /* "NVIDIA L4, batch 8": what tells the line from others. */
@@ -277,7 +290,8 @@ static double value_of(const struct rt_prediction *p, enum curve curve)
 }
 
 /* The line that begins with forecast `first`: its values by ascending x, as the options list them. */
-static void add_line(struct rt_plot *plot, const struct sweep *sweep, enum curve curve, size_t first, double *values)
+static void add_line(struct rt_plot *plot, const struct sweep *sweep, enum curve curve, size_t first,
+                     double *values)
 {
     double *x = values, *y = x + sweep->count, *low = y + sweep->count, *high = low + sweep->count;
     size_t points = 0;
@@ -328,14 +342,18 @@ static void add_ends(struct rt_text *words, const struct sweep *sweep, size_t fi
 }
 
 /* Tokens a second, joules and money against the same. */
-static void add_curve(struct rt_report *report, const struct sweep *sweep, enum curve curve, const char *along,
-                      const size_t *begins, size_t lines, double *values)
+static void add_curve(struct rt_report *report, const struct sweep *sweep, enum curve curve,
+                      const char *along, const size_t *begins, size_t lines, double *values)
 {
     const struct rt_prediction *first = &sweep->predictions[0];
     const bool images = rt_prediction_of_images(first),
                all = !some_of_images(sweep->predictions, sweep->count, !images);
-    const char *what = curve == CURVE_RATE     ? !all ? "tokens, images/s" : images ? "images/s" : "tokens/s"
-                       : curve == CURVE_JOULES ? !all ? "J a token, image" : images ? "J an image" : "J a token"
+    const char *what = curve == CURVE_RATE     ? !all     ? "tokens, images/s"
+                                                 : images ? "images/s"
+                                                          : "tokens/s"
+                       : curve == CURVE_JOULES ? !all     ? "J a token, image"
+                                                 : images ? "J an image"
+                                                          : "J a token"
                                                : "price of the energy of a million";
     size_t known = 0;
     for (size_t i = 0; i < sweep->count; i++)
@@ -462,9 +480,11 @@ static json_t *row_json(const struct rt_prediction *p)
                          (json_int_t)(rt_prediction_of_images(p) ? p->image : p->sequence), "dtype",
                          rt_dtypes[p->graph.products].name, "error", rt_json_text(p->refused));
     struct rt_report *report = rt_prediction_report(p, false);
-    json_t *json = rt_report_json(report);
+    json_t *all = rt_report_json(report),
+           *row = json_incref(json_array_get(json_object_get(all, "forecasts"), 0));
+    json_decref(all);
     rt_report_free(report);
-    return json;
+    return row;
 }
 
 /* Each reason once: rows of one GPU have the same. */
@@ -485,7 +505,8 @@ struct rt_report *rt_prediction_sweep(const struct rt_prediction *predictions, s
     for (size_t i = 0; json && i < count; i++)
         json_array_append_new(all, row_json(&predictions[i]));
     rt_report_add_json(report, "forecasts", all);
-    rt_report_add_title(report, "%s, %s, by %s", several_models(predictions, count) ? "Several models" : predictions[0].model,
+    rt_report_add_title(report, "%s, %s, by %s",
+                        several_models(predictions, count) ? "Several models" : predictions[0].model,
                         rt_steps[predictions[0].graph.options.step], predictions[0].predictor_name);
     if (pictures)
         add_plots(report, predictions, count);
@@ -556,6 +577,7 @@ static void warn_of(const struct rt_prediction *predictions, size_t count, enum 
 void rt_prediction_warn(const struct rt_prediction *predictions, size_t count)
 {
     for (int warning = 0; warning < RT_WARNING_COUNT; warning++)
-        if (predictions[0].explain || (warning != RT_WARNING_BEYOND && warning != RT_WARNING_FEW)) /* in the grade */
+        if (predictions[0].explain ||
+            (warning != RT_WARNING_BEYOND && warning != RT_WARNING_FEW)) /* in the grade */
             warn_of(predictions, count, (enum rt_warning)warning);
 }

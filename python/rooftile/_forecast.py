@@ -86,7 +86,7 @@ class NodeTime:
 
 @dataclass(frozen=True)
 class Forecast:
-    """One step of a model on a GPU. Unknown is None. `raw` is all that `rooftile predict --json` says.
+    """One step of a model on a GPU. Unknown is None. `raw` is all that `rooftile predict --json` says of it.
 
     What the library holds is read when it is looked at: times at once, all else with the first member that needs it."""
 
@@ -128,7 +128,7 @@ class Forecast:
         return self.__dict__[name]
 
     def to_dict(self) -> dict[str, Any]:
-        """All that `rooftile predict --json` says."""
+        """All that `rooftile predict --json` says of it."""
         return dict(self.raw)
 
     def to_frame(self) -> pandas.DataFrame:
@@ -289,7 +289,7 @@ def _json_of(handle: int) -> dict[str, Any]:
     out = ctypes.c_void_p()
     check(library().rooftile_forecast_json(handle, ctypes.byref(out)))
     try:
-        answer: dict[str, Any] = json.loads(ctypes.string_at(out.value or 0))
+        answer: dict[str, Any] = json.loads(ctypes.string_at(out.value or 0))["forecasts"][0]
     finally:
         library().rooftile_text_free(out)
     return answer
@@ -339,9 +339,8 @@ def _single(name: str, value: object) -> None:
 
 
 def ask(model: str, gpus: OptionValue, predictor: Union[Text, Predictor], options: Mapping[str, OptionValue]) -> list[dict[str, Any]]:
-    answer = report("predict", model=model, gpu=gpus, predictor=predictor, **options)
-    rows: list[dict[str, Any]] = answer.get("forecasts", [answer])
-    if any("total_ms" not in row and "error" not in row for row in rows):
+    rows: Optional[list[dict[str, Any]]] = report("predict", model=model, gpu=gpus, predictor=predictor, **options).get("forecasts")
+    if rows is None:
         raise RooftileError("curves over shares of SMs or power limits are no forecasts: "
                             "rooftile.report(\"predict\", ...) gives them", -4)
     return rows

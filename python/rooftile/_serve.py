@@ -35,9 +35,9 @@ class Rate:
 
 @dataclass(frozen=True)
 class Serving:
-    """A server under a load. Of one load `latencies` ("TTFT", "TPOT", "between tokens", "end to end", "in the queue")
-    and `throughput` ("output tokens", "requests" ...); of several `points`, a row each, in their place. `raw` is all
-    that `rooftile simulate --json` says."""
+    """A server under loads, `points`, a row each; of a single one `latencies` ("TTFT", "TPOT", "between tokens",
+    "end to end", "in the queue") and `throughput` ("output tokens", "requests" ...), too. `raw` is all that
+    `rooftile simulate --json` says."""
 
     model: str
     gpu: str
@@ -50,11 +50,11 @@ class Serving:
 
     def to_frame(self) -> pandas.DataFrame:
         """A row for each load of several; for each latency of one."""
-        return frame_of(self.points if self.points else self.raw["latencies"])
+        return frame_of(self.points if len(self.points) > 1 else self.points[0]["latencies"])
 
     def _repr_html_(self) -> str:
-        if self.points:
-            names = [name for name, value in self.points[0].items() if not isinstance(value, Mapping)]
+        if len(self.points) > 1:
+            names = [name for name, value in self.points[0].items() if not isinstance(value, (Mapping, list))]
             return html_table(names, [[_rounded(point[name]) for name in names] for point in self.points])
         rows = [[name, *(f"{getattr(latency, column):.2f}" for column in Latency.__dataclass_fields__)]
                 for name, latency in self.latencies.items()]
@@ -81,7 +81,8 @@ def serve(model: Text, gpu: Gpu, *, isl: Union[None, int, str] = None, osl: Unio
     `rooftile simulate` go by their names with underscores: max_tokens=4096, kv_cache="fp8", trace="requests.csv"."""
     raw = report("serve", model=spec_of(model), gpu=gpu, predictor=predictor, isl=isl, osl=osl, concurrency=concurrency,
                  rate=rate, tp=tp, server=server, **options)
+    points = raw["points"]
+    only = points[0] if len(points) == 1 else {"latencies": [], "throughput": []}
     return Serving(model=raw["model"], gpu=raw["gpu"], gpus=raw["gpus"], server=raw["server"],
-                   latencies={row["latency"]: _of(Latency, row) for row in raw.get("latencies", [])},
-                   throughput={row["throughput"]: _of(Rate, row) for row in raw.get("throughput", [])},
-                   points=raw.get("points", []), raw=raw)
+                   latencies={row["latency"]: _of(Latency, row) for row in only["latencies"]},
+                   throughput={row["throughput"]: _of(Rate, row) for row in only["throughput"]}, points=points, raw=raw)

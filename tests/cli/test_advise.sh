@@ -112,7 +112,7 @@ import json
 with open("runs.csv", "w") as f:
     print("device,model,batch,sequence,mode,dtype,end_to_end_us,runtime", file=f)
     for s in ("1g.5gb", "2g.10gb", "7g.40gb"):
-        ms = json.load(open(s + ".json"))["total_ms"]
+        ms = json.load(open(s + ".json"))["forecasts"][0]["total_ms"]
         print(f"A100-40:{s},bert-base,16,128,inference,fp32,{1000 * ms * 1.02},eager-math", file=f)
 END
 succeeds "measured runs" "$ROOFTILE" dataset import -f workloads runs.csv -o runs.h5 --source made-up --licence none

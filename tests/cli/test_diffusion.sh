@@ -13,7 +13,7 @@ forecast --model wan2.1-t2v-1.3b --steps 2 >one.json
 forecast --model flux.1-dev --steps 4 --batch 2 >two.json
 cat >judged.py <<'END'
 import json
-four, eight, half, gpus, one, two = (json.load(open(f"{name}.json")) for name in ("four", "eight", "half", "gpus", "one", "two"))
+four, eight, half, gpus, one, two = (json.load(open(f"{name}.json"))["forecasts"][0] for name in ("four", "eight", "half", "gpus", "one", "two"))
 parts = lambda f: f["parts"]["text_ms"] + f["parts"]["denoise_ms"] + f["parts"]["decode_ms"]
 for f in (four, eight, half, gpus, one, two):
     assert abs(parts(f) - f["on_ms"]) < 1e-3 * f["on_ms"], (parts(f), f["on_ms"])  # totals add up

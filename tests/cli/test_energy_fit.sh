@@ -52,10 +52,10 @@ row, = r["devices"]
 assert row["device"] == "Tesla P100-PCIE-16GB" and row["runs"] == 2 and row["others"] == 2
 END
 succeeds "the others are a check" python3 one.py
-watts() { "$ROOFTILE" predict -p "$1" --gpu "$2" -m resnet50 --mode training --batch 32 --json | python3 -c 'import json, sys; print(json.load(sys.stdin)["energy"]["watts"])'; }
+watts() { "$ROOFTILE" predict -p "$1" --gpu "$2" -m resnet50 --mode training --batch 32 --json | python3 -c 'import json, sys; print(json.load(sys.stdin)["forecasts"][0]["energy"]["watts"])'; }
 is "other GPUs stay" "$(watts p.h5 V100)" "$(watts one.h5 V100)"
 if [ "$(watts p.h5 P100)" != "$(watts one.h5 P100)" ]; then ok "the GPU's power moves"; else not_ok "the GPU's power moves"; fi
-times() { "$ROOFTILE" predict -p "$1" --gpu P100 -m resnet50 --mode training --batch 32 --json | python3 -c 'import json, sys; print(json.load(sys.stdin)["total_ms"])'; }
+times() { "$ROOFTILE" predict -p "$1" --gpu P100 -m resnet50 --mode training --batch 32 --json | python3 -c 'import json, sys; print(json.load(sys.stdin)["forecasts"][0]["total_ms"])'; }
 is "its time stays" "$(times p.h5)" "$(times one.h5)"
 
 # ---- judged by others than it was fitted to ----

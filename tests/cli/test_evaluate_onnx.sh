@@ -18,7 +18,7 @@ cp "$zoo/resnet50.onnx" outside.onnx
 gpu=NVIDIA\ A100-SXM4-40GB
 twice() { # OPTIONS...: us
     "$ROOFTILE" predict -p roofline --gpu "$gpu" "$@" --json 2>/dev/null |
-        python3 -c 'import json, sys; print(repr(2000 * json.load(sys.stdin)["total_ms"]))'
+        python3 -c 'import json, sys; print(repr(2000 * json.load(sys.stdin)["forecasts"][0]["total_ms"]))'
 }
 cat >runs.csv <<END_
 device,model,batch,sequence,mode,dtype,option,end_to_end_us,optimizer,runtime,image

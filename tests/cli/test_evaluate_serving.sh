@@ -44,7 +44,7 @@ for server in vllm vllm-2025; do
     if python3 - $server.json <<'END'
 import json, sys
 run, served = json.load(open("runs.json"))["runs"][0], json.load(open(sys.argv[1]))
-mean = {row["latency"]: row["mean_ms"] for row in served["latencies"]}
+mean = {row["latency"]: row["mean_ms"] for row in served["points"][0]["latencies"]}
 assert served["server"] == "vllm-2025" and run["id"] == "a", (served["server"], run)
 for name, row in (("ttft", "TTFT"), ("tpot", "TPOT")):
     assert abs(run[name + "_forecast_ms"] - mean[row]) < 1e-9 * mean[row], (run, mean)

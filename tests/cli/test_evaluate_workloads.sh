@@ -15,7 +15,7 @@ forecast() { # GPU MODEL OPTIONS...: us, by the roofline; gradients are kept, as
     local gpu=$1 model=$2
     shift 2
     "$ROOFTILE" predict -p roofline --gpu "$gpu" -m "$model" --runtime eager-1.13 "$@" --json 2>/dev/null |
-        python3 -c 'import json, sys; print(repr(1000 * json.load(sys.stdin)["total_ms"]))'
+        python3 -c 'import json, sys; print(repr(1000 * json.load(sys.stdin)["forecasts"][0]["total_ms"]))'
 }
 v100=Tesla\ V100-PCIE-32GB a100=NVIDIA\ A100-SXM4-40GB
 times() { python3 -c "print(repr($1 * $2))"; }

@@ -22,7 +22,7 @@ cp stdout predict.json
 python3 - >python.out 2>&1 <<'PY'
 import csv, json
 rows = [{k: v if k == "binds" else float(v) for k, v in r.items() if v != ""} for r in csv.DictReader(open("a.csv"))]
-report, predicted = json.load(open("a.json")), json.load(open("predict.json"))
+report, predicted = json.load(open("a.json")), json.load(open("predict.json"))["forecasts"][0]
 assert len(rows) == 16 == report["points"]
 for r in rows:  # by the definition of the front, with cost checked from the fields
     assert abs(r["cost"] - (0.2 * r["sms"] + 0.01 * r["bandwidth_gbs"])) < 1e-9
@@ -49,7 +49,7 @@ cp stdout energy.json
 python3 - >python.out 2>&1 <<'PY'
 import csv, json
 rows = [{k: float(r[k]) for k in ("sms", "power_w", "time_ms", "step_j", "front")} for r in csv.DictReader(open("energy.csv"))]
-report, predicted = json.load(open("energy.json")), json.load(open("predict.json"))
+report, predicted = json.load(open("energy.json")), json.load(open("predict.json"))["forecasts"][0]
 for r in rows:
     assert 0 < r["step_j"] <= r["power_w"] * r["time_ms"] / 1e3, r
     covered = any(o["time_ms"] <= r["time_ms"] and o["step_j"] <= r["step_j"] and (o["time_ms"], o["step_j"]) != (r["time_ms"], r["step_j"])

@@ -6,7 +6,7 @@ predict() { "$ROOFTILE" predict -p roofline "$@"; }
 # value PATH: of the JSON in stdout, "a.b.0.c"
 value() { python3 -c "
 import json, sys
-at = json.load(open('stdout'))
+at = json.load(open('stdout'))['forecasts'][0]
 for part in sys.argv[1].split('.'):
     at = at[int(part)] if part.isdigit() else at[part]
 print(at)" "$1"; }

@@ -35,7 +35,7 @@ succeeds predict "$ROOFTILE" predict -p roofline --gpu A100 -m w.json --seconds 
 json_is predict_seconds "d['seconds'], d['sequence']" "(5.0, 249)"
 cp "$work/stdout" five.json
 succeeds predict_longer "$ROOFTILE" predict -p roofline --gpu A100 -m w.json --json
-json_is longer_takes_longer "d['total_ms'] > json.load(open('five.json'))['total_ms']" True
+json_is longer_takes_longer "d['total_ms'] > json.load(open('five.json'))['forecasts'][0]['total_ms']" True
 succeeds predict_text "$ROOFTILE" predict -p roofline --gpu A100 -m tiny.json --mode training --dtype bf16
 holds predict_says "1 x 448 tokens and 30 s of sound" "$work/stdout"
 refuses predict_of_text 2 "gpt2 hears nothing" "$ROOFTILE" predict -p roofline --gpu A100 -m gpt2 --seconds 2

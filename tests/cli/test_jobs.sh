@@ -19,8 +19,9 @@ import json
 lines = [json.loads(line) for line in open("lines")]
 assert [line["line"] for line in lines] == [1, 2, 3, 5, 6, 7], lines
 first, field, text, model, array, last = lines
-one = json.load(open("one.json"))
-assert first["id"] == "a" and field["id"] == 2 and all(line["schema"] == 1 for line in (*lines, one))
+whole = json.load(open("one.json"))
+one, = whole["forecasts"]
+assert first["id"] == "a" and field["id"] == 2 and all(line["schema"] == 1 for line in (*lines, whole))
 assert first["time_ms"] == one["total_ms"] and first["memory_gib"] == one["memory"]["used_gib"], (first, one["memory"])
 assert last["time_ms"] > 0 and "error" not in last
 assert field["error"]["exit"] == 2 and "nearest names: batch" in field["error"]["message"], field

@@ -84,7 +84,7 @@ import json
 a, b = (json.load(open(n + ".json"))["groups"][0]["jobs"] for n in ("named", "other"))
 assert [j["sms"] for j in a] == [32, 48] and [j["sms"] for j in b] == [48, 32]
 assert a[0]["step_ms"] > b[0]["step_ms"] and a[1]["step_ms"] < b[1]["step_ms"]
-assert 1.02 < a[0]["step_ms"] / json.load(open("alone.json"))["total_ms"] < 1.5
+assert 1.02 < a[0]["step_ms"] / json.load(open("alone.json"))["forecasts"][0]["total_ms"] < 1.5
 END
 succeeds "are as they were named" python3 named.py
 refuses "too many SMs" 2 "--shares are 88 SMs in all, and Tesla V100-SXM2-32GB has 80" pack --gpu V100-SXM2-32GB --shares 50,60 jobs.csv

@@ -105,7 +105,7 @@ for r in csv.DictReader(open("uneven.csv")):
     load = ["-c", users * servers, "--replicas", servers]
     cut = ["--tp", r["tp"], "--pp", r["pp"], "--dtype", "bf16", "--kv-cache", "bf16"]
     serve = [sys.argv[1], "serve", "--model", "small.json", "--gpu", "L4", "--isl", "512", "--osl", "64", "--json", *map(str, load), *cut]
-    said = {l["latency"]: l for l in json.loads(subprocess.run(serve, check=True, capture_output=True).stdout)["latencies"]}
+    said = {l["latency"]: l for l in json.loads(subprocess.run(serve, check=True, capture_output=True).stdout)["points"][0]["latencies"]}
     for name in ("TTFT", "TPOT"):
         planned, served = float(r[name.lower() + "_ms"]), said[name]["p90_ms"]
         assert abs(planned - served) < 1e-6 * served, (name, planned, served, serve)
@@ -125,8 +125,8 @@ plan = json.load(open("best.json"))
 command = shlex.split(plan["simulate"])
 served = json.loads(subprocess.run([sys.argv[1], *command[1:], "--json", "--interval", "0"], check=True, capture_output=True).stdout)
 best = max(plan["best"], key=lambda b: b["gpu_tokens_per_s"])
-said = {l["latency"]: l["p90_ms"] for l in served["latencies"]}
-rate = next(t["value"] for t in served["throughput"] if t["throughput"] == "output tokens a GPU")
+said = {l["latency"]: l["p90_ms"] for l in served["points"][0]["latencies"]}
+rate = next(t["value"] for t in served["points"][0]["throughput"] if t["throughput"] == "output tokens a GPU")
 for name, planned, simulated in (("TTFT", best["ttft_ms"], said["TTFT"]), ("TPOT", best["tpot_ms"], said["TPOT"]), ("rate", best["gpu_tokens_per_s"], rate)):
     assert abs(planned / simulated - 1) < 0.03, (name, planned, simulated, command)
 PY

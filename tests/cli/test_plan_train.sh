@@ -57,7 +57,7 @@ line=$(python3 -c 'import json; print(json.load(open("stdout"))["fastest"]["pred
 succeeds "run of a step" bash -c "\"$ROOFTILE\" $line $run --json"
 python3 -c '
 import json
-run = json.load(open("stdout"))["run"]
+run = json.load(open("stdout"))["forecasts"][0]["run"]
 assert abs(run["hours"] / float(open("plan.hours").read()) - 1) < 1e-5 and run["goodput"] < 1 and run["failures"] > 0, run' >python.out 2>&1
 if [ -s python.out ]; then not_ok "same run" "$(tail -n 3 python.out)"; else ok "same run"; fi
 refuses "checkpoints of no rate" 2 "checkpoint-gbs" "$ROOFTILE" plan --train --model small.json --gpu A100-80 --batch 8 --node-mtbf-hours 5
@@ -67,7 +67,7 @@ line=$(sed -n 's/^ *rooftile predict/predict/p' a.txt)
 succeeds predict bash -c "\"$ROOFTILE\" $line --json"
 python3 - >python.out 2>&1 <<'PY'
 import json
-plan, step = json.load(open("a.json"))["fastest"], json.load(open("stdout"))
+plan, step = json.load(open("a.json"))["fastest"], json.load(open("stdout"))["forecasts"][0]
 assert abs(plan["step_ms"] - step["total_ms"]) < 1e-5 * step["total_ms"], (plan["step_ms"], step["total_ms"])
 PY
 if [ -s python.out ]; then not_ok "as predict" "$(tail -n 3 python.out)"; else ok "as predict"; fi

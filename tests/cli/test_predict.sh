@@ -21,7 +21,7 @@ succeeds "training as JSON" predict -p p.h5 --gpu V100-PCIE-32GB -m gpt2-large -
 cp stdout training.json
 cat >check.py <<'END'
 import json, math
-r = json.load(open("training.json"))
+r = json.load(open("training.json"))["forecasts"][0]
 known = r["gpu_known"] # fitted to devices that do not exist
 assert {k["by"] for k in known} == {"other vendors only"} and math.isclose(sum(k["share_pct"] for k in known), 100, rel_tol=1e-9), known
 assert all(k["in_dtype"] and k["dtype"] == "fp32" for k in known), known
@@ -54,7 +54,7 @@ predict -p roofline --gpu H100,idle_w=300 -m gpt2 --batch 4 --seq 256 --json >jo
 predict -p roofline --gpu H100 -m resnet50 --batch 16 --json >joules_images.json 2>stderr
 cat >energy.py <<'END'
 import json, math
-one, two, stages, idle, images = (json.load(open(f"joules_{name}.json")) for name in ("one", "two", "stages", "idle", "images"))
+one, two, stages, idle, images = (json.load(open(f"joules_{name}.json"))["forecasts"][0] for name in ("one", "two", "stages", "idle", "images"))
 for r in (one, two, stages, idle, images):
     e = r["energy"]
     assert math.isclose(sum(e["parts_j"].values()), e["step_j"], rel_tol=1e-9)
@@ -82,7 +82,7 @@ succeeds "carbon and price" predict -p roofline --gpu H100 -m gpt2 --batch 4 --s
 cp stdout carbon.json
 cat >carbon.py <<'END'
 import json, math
-r = json.load(open("carbon.json"))
+r = json.load(open("carbon.json"))["forecasts"][0]
 kwh = r["energy"]["step_j"] / 3.6e6
 assert math.isclose(r["carbon_g"]["step"], 360 * kwh) and math.isclose(r["price"]["step"], 0.36 * kwh)
 assert math.isclose(r["carbon_g"]["per_million_tokens"], 1e6 / (4 * 256) * 360 * kwh) and r["carbon_g"]["per_million_images"] is None
@@ -94,7 +94,7 @@ succeeds "carbon of an epoch of images" predict -p roofline --gpu H100 -m resnet
 cp stdout carbon.json
 cat >carbon.py <<'END'
 import json, math
-r = json.load(open("carbon.json"))
+r = json.load(open("carbon.json"))["forecasts"][0]
 assert math.isclose(r["carbon_g"]["epoch"], 3 * r["carbon_g"]["step"]) and "price" not in r
 assert math.isclose(r["carbon_g"]["per_million_images"], 1e6 / 8 * r["carbon_g"]["step"])
 END
@@ -132,7 +132,7 @@ succeeds "decode with a cache" predict -p roofline --gpu H100 -m gpt2-large --mo
 cp stdout decode.json
 cat >decode.py <<'END'
 import json
-r = json.load(open("decode.json"))
+r = json.load(open("decode.json"))["forecasts"][0]
 assert r["context"] == 512 and r["memory"]["cache_gib"] > 0
 assert abs(r["tokens_per_s"] - 8 / (r["total_ms"] / 1e3)) < 1e-6
 linear = next(o for o in r["ops"] if o["op"] == "linear")
@@ -193,7 +193,7 @@ succeeds "a sweep that is warned of as a whole" predict -p roofline --gpu H100 -
 holds "names no row" "rooftile: warning: gpt2-large has fewer positions" stderr
 
 # --- fusion and several GPUs
-total() { predict --json "$@" | python3 -c 'import json, sys; print(json.load(sys.stdin)["total_ms"])'; }
+total() { predict --json "$@" | python3 -c 'import json, sys; print(json.load(sys.stdin)["forecasts"][0]["total_ms"])'; }
 less() { python3 -c "import sys; sys.exit(0 if $1 < $2 else 1)"; }
 plain=$(total -p roofline --gpu A100-SXM4-40GB -m gpt2-large --mode training --optimizer none --dtype fp32 --batch 4)
 fused=$(total -p roofline --gpu A100-SXM4-40GB -m gpt2-large --mode training --optimizer none --dtype fp32 --batch 4 --fusion)
@@ -232,7 +232,7 @@ cat >trace.py <<'END'
 import json, sys
 events = [e for e in json.load(open("trace.json"))["traceEvents"] if e["ph"] == "X"]
 end = max(e["ts"] + e["dur"] for e in events)
-total = json.load(open("trace.txt"))["total_ms"] * 1e3
+total = json.load(open("trace.txt"))["forecasts"][0]["total_ms"] * 1e3
 assert abs(end - total) < 1e-6 * total, (end, total)
 tracks = {}
 for e in events:
@@ -265,7 +265,7 @@ succeeds "a mixed step" predict --gpu H100 -m llama-3-8b --lengths 100,50+200x2 
 cp stdout mixed.json
 succeeds "has its groups" python3 -c "
 import json
-d = json.load(open('mixed.json'))
+d = json.load(open('mixed.json'))['forecasts'][0]
 assert [g['count'] for g in d['sequence_groups']] == [1, 2, 8] and d['runtime'] == 'serving', d['sequence_groups']"
 succeeds "a server's host" predict --gpu H100 -m llama-3-8b --mode decode --batch 64 --server vllm-2024
 holds "takes its time" "host " stdout
@@ -289,7 +289,7 @@ succeeds "before, on and after the GPU" predict -p roofline --gpu H100 -m resnet
 cp stdout image.json
 cat >image.py <<'END'
 import json, math
-r = json.load(open("image.json"))
+r = json.load(open("image.json"))["forecasts"][0]
 assert r["image"] == 224 and r["layout"] == "nchw" and r["autocast"] is False and r["sequence"] is None and r["tokens_per_s"] is None
 assert math.isclose(r["images_per_s"], 32 / r["total_ms"] * 1e3)
 assert math.isclose(r["before_ms"] + r["on_ms"] + r["after_ms"], r["total_ms"]) and r["after_ms"] > 0
@@ -306,7 +306,7 @@ replayed=$(for_image --batch 2 --runtime graph)
 succeeds "a faster host is faster" less "$mine" "0.5 * $eager"
 succeeds "a graph is faster still" less "$replayed" "0.3 * $mine"
 # before PyTorch 1.5 elementwise kernels take as long in 16 bits as in 32
-relu() { python3 -c 'import json; print(next(f"{o['"'"'time_ms'"'"']:.9g}" for o in json.load(open("stdout"))["ops"] if o["op"] == "relu"))'; }
+relu() { python3 -c 'import json; print(next(f"{o['"'"'time_ms'"'"']:.9g}" for o in json.load(open("stdout"))["forecasts"][0]["ops"] if o["op"] == "relu"))'; }
 succeeds "fp32" predict -p roofline --gpu H100 -m resnet18 --json
 single=$(relu)
 succeeds "fp16 by PyTorch 1.4" predict -p roofline --gpu H100 -m resnet18 --dtype fp16 --runtime eager-1.4 --json
@@ -321,7 +321,7 @@ cp stdout copies.txt
 cat >copies.py <<'END'
 import json
 events = [e for e in json.load(open("copies.json"))["traceEvents"] if e["ph"] == "X"]
-total = json.load(open("copies.txt"))["total_ms"] * 1e3
+total = json.load(open("copies.txt"))["forecasts"][0]["total_ms"] * 1e3
 by = {e["name"]: e for e in events}
 assert abs(by["result"]["ts"] + by["result"]["dur"] - total) < 1e-6 * total
 kernels = sorted((e["ts"], e["ts"] + e["dur"]) for e in events if e["tid"] == 1)
@@ -413,7 +413,7 @@ succeeds "the same in fp32" predict -p roofline --gpu P4 -m gpt2 --seq 128 --jso
 cp stdout full.json
 succeeds "are no slower than fp32" python3 -c '
 import json, sys
-half, full = json.load(open("half.json")), json.load(open("full.json"))
+half, full = (json.load(open(n))["forecasts"][0] for n in ("half.json", "full.json"))
 assert half["dtype"] == half["dtype_beside"] == "fp16" and half["total_ms"] < full["total_ms"], (half["total_ms"], full["total_ms"])'
 refuses "no such dtype" 2 "--dtype fp31" predict -p roofline --gpu H100 -m gpt2-large --dtype fp31
 refuses "batch 0" 2 "--batch 0" predict -p roofline --gpu H100 -m gpt2-large --batch 0

@@ -41,11 +41,15 @@ cat >check.py <<'END2'
 import json
 def read(name):
     return json.load(open(name + ".json"))
+def point(name):
+    """Of one load, with what is of all."""
+    d = read(name)
+    return d | d["points"][0]
 def latency(r, name):
     return next(l for l in r["latencies"] if l["latency"] == name)
 def rate(r, name):
     return next(t for t in r["throughput"] if t["throughput"] == name)
-one = read("one")
+one = point("one")
 assert one["requests"] == 144 and one["input_tokens"] == 144 * 1024 and one["output_tokens"] == 144 * 128
 for l in one["latencies"]:
     assert l["p50_ms"] <= l["p90_ms"] <= l["p99_ms"] <= l["max_ms"], l
@@ -54,7 +58,7 @@ assert out["low"] <= out["value"] <= out["high"]
 assert abs(out["value"] - one["output_tokens"] / one["duration_s"]) < 1e-6 * out["value"]
 ttft, tpot, e2e = (latency(one, name)["mean_ms"] for name in ("TTFT", "TPOT", "end to end"))
 assert abs(e2e - ttft - 127 * tpot) < 1e-6 * e2e
-for r in (one, read("crowded")):
+for r in (one, point("crowded")):
     for key in ("mean_ms", "p50_ms"):
         short, long = (r[name]["ttft"][key] for name in ("short_steps", "long_steps"))
         assert short <= latency(r, "TTFT")[key] <= long and short < long, (key, short, long)
@@ -65,15 +69,15 @@ points = read("sweep")["points"]
 assert [p["concurrency"] for p in points] == [1, 8, 64]
 assert points[0]["output_per_s"] < points[1]["output_per_s"] < points[2]["output_per_s"]
 assert points[0]["output_per_s_per_user"] > points[2]["output_per_s_per_user"]
-assert rate(read("replicas"), "output tokens")["value"] > out["value"] and read("replicas")["gpus"] == 2
-apart = read("apart")
+assert rate(point("replicas"), "output tokens")["value"] > out["value"] and read("replicas")["gpus"] == 2
+apart = point("apart")
 assert apart["gpus"] == 2 and apart["decode_group"]["replicas"] == 1
 assert {s["kind"]: s["steps"] for s in apart["steps"]}["mixed"] == 0
-assert 0.3 < read("prefix")["prefix_hit_share"] < 0.5 and one["prefix_hit_share"] == 0
-small = read("small")
+assert 0.3 < point("prefix")["prefix_hit_share"] < 0.5 and one["prefix_hit_share"] == 0
+small = point("small")
 assert small["preemptions"]["count"] > 0 and small["cache"]["peak_share"] <= 1
-assert {s["kind"]: s["steps"] for s in read("sglang")["steps"]}["mixed"] == 0
-assert {s["kind"]: s["steps"] for s in read("vllm")["steps"]}["mixed"] > 0
+assert {s["kind"]: s["steps"] for s in point("sglang")["steps"]}["mixed"] == 0
+assert {s["kind"]: s["steps"] for s in point("vllm")["steps"]}["mixed"] > 0
 END2
 succeeds "the numbers go together" python3 check.py
 
@@ -91,7 +95,7 @@ succeeds "answers of one token" "$ROOFTILE" simulate --gpu H100 -m llama-3-8b --
 is "say nothing that is no number" "$(grep -c nan stdout)" 0
 succeeds "users who think differ" serve --isl 1024 --osl 128 -c 16 --think 1s --json
 holds "in what they wait" '"TTFT"' stdout
-is "at p50 and p99" "$(python3 -c 'import json; l = json.load(open("stdout"))["latencies"][0]; print(l["p50_ms"] < l["p90_ms"] < l["p99_ms"])')" True
+is "at p50 and p99" "$(python3 -c 'import json; l = json.load(open("stdout"))["points"][0]["latencies"][0]; print(l["p50_ms"] < l["p90_ms"] < l["p99_ms"])')" True
 refuses "a warm-up of all" 2 "--warm-up 40 leaves none of 40 requests" serve --isl 10 --osl 10 -c 4 --warm-up 40
 succeeds "fewer requests than users" serve --isl 10 --osl 10 -c 8 --requests 5
 refuses "thinking at a rate" 2 "--think is for --concurrency alone" serve --isl 10 --osl 10 --rate 4 --think 1s
@@ -109,7 +113,7 @@ refuses "a model too large" 2 "what would do, each alone: --tp 2, --quant fp8, a
   "$ROOFTILE" serve --gpu H100 -m llama-3-70b --isl 100 --osl 100 -c 1
 # What a request takes beside steps is what its first token waits longer.
 ttft() { succeeds "$1" serve --isl 512 --osl 9 -c 1 --interval 0 --json --request-ms "$1" && python3 -c "
-import json; print(json.load(open('stdout'))['latencies'][0]['mean_ms'])" >"ttft$1"; }
+import json; print(json.load(open('stdout'))['points'][0]['latencies'][0]['mean_ms'])" >"ttft$1"; }
 ttft 5
 ttft 105
 is "a hundred ms more" "$(python3 -c "print(round(float(open('ttft105').read()) - float(open('ttft5').read()), 6))")" 100.0
@@ -139,12 +143,12 @@ print(hits / total)
 END2
 python3 hashes.py >expected.txt
 succeeds "a trace with hashes" serve --trace hashed.jsonl --interval 0 --json
-is "finds what came before" "$(python3 -c "import json; print(abs(json.load(open('stdout'))['prefix_hit_share'] - float(open('expected.txt').read())) < 1e-9)")" True
+is "finds what came before" "$(python3 -c "import json; print(abs(json.load(open('stdout'))['points'][0]['prefix_hit_share'] - float(open('expected.txt').read())) < 1e-9)")" True
 succeeds "no prefix cache" serve --trace hashed.jsonl --interval 0 --json --no-prefix-cache
-is "finds nothing" "$(python3 -c "import json; print(json.load(open('stdout'))['prefix_hit_share'])")" 0.0
+is "finds nothing" "$(python3 -c "import json; print(json.load(open('stdout'))['points'][0]['prefix_hit_share'])")" 0.0
 for server in sglang tensorrt-llm; do
   succeeds "the cache of $server" serve --trace hashed.jsonl --interval 0 --json --server $server --cache-tokens 12000
-  is "forgets some" "$(python3 -c "import json; print(0 < json.load(open('stdout'))['prefix_hit_share'] < float(open('expected.txt').read()))")" True
+  is "forgets some" "$(python3 -c "import json; print(0 < json.load(open('stdout'))['points'][0]['prefix_hit_share'] < float(open('expected.txt').read()))")" True
 done
 succeeds "prefill and decode apart, hashed" serve --trace hashed.jsonl --interval 0 --prefill-replicas 1 --cache-tokens 12000
 refuses "blocks that do not divide" 2 "which such blocks do not divide" serve --trace hashed.jsonl --block 24
@@ -165,7 +169,7 @@ succeeds "fewer accepted" draft --accepted 2 --draft-tokens 3
 cat >drafts.py <<'END2'
 import json
 a, b, c = (json.load(open(n)) for n in ("undrafted.json", "drafted.json", "stdout"))
-tpot = lambda r: next(l for l in r["latencies"] if l["latency"] == "TPOT")["mean_ms"]
+tpot = lambda r: next(l for l in r["points"][0]["latencies"] if l["latency"] == "TPOT")["mean_ms"]
 assert tpot(b) < tpot(c) < tpot(a), (tpot(a), tpot(b), tpot(c))
 assert b["group"]["weight_gib"] > a["group"]["weight_gib"] + 2 and b["group"]["cache_tokens"] < a["group"]["cache_tokens"]
 assert b["draft"] == "llama-3.2-1b" and b["draft_tokens"] == 5 and b["accepted"] == 3.5
@@ -179,7 +183,7 @@ succeeds "its own layer" mtp --draft mtp --draft-tokens 1 --accepted 1.8
 is "is faster, and one layer of 61" "$(python3 -c "
 import json
 a, b = json.load(open('plain.json')), json.load(open('stdout'))
-tpot = lambda r: next(l for l in r['latencies'] if l['latency'] == 'TPOT')['mean_ms']
+tpot = lambda r: next(l for l in r['points'][0]['latencies'] if l['latency'] == 'TPOT')['mean_ms']
 print(tpot(b) < tpot(a) and 1 < b['group']['weight_gib'] / a['group']['weight_gib'] < 1.05)")" True
 refuses "no layer of its own" 2 "names no layers for predicting further tokens" serve --isl 1 --osl 1 -c 1 --draft mtp --accepted 1.5
 refuses "how many are accepted" 2 "--accepted 2.4" serve --isl 1 --osl 1 -c 1 --draft llama-3.2-1b
@@ -222,7 +226,7 @@ refuses "a binary file" 1 "requests.csv" serve --trace requests.csv
 tpot() { "$ROOFTILE" serve --gpu H100 -m llama-3.1-8b --isl 256 --osl 32 -c 16 --interval 0 --json "$@" | python3 -c "
 import json, sys
 r = json.load(sys.stdin)
-print(next(l for l in r['latencies'] if l['latency'] == 'TPOT')['mean_ms'], r['group']['weight_gib'])"; }
+print(next(l for l in r['points'][0]['latencies'] if l['latency'] == 'TPOT')['mean_ms'], r['group']['weight_gib'])"; }
 is "adapters cost" "$(python3 -c "
 (a, u), (b, v), (c, w) = (map(float, t.split()) for t in ('$(tpot)', '$(tpot --lora 16)', '$(tpot --lora 16 --adapters 64)'))
 print(a < b < c and u < v < w < u + 64 * 0.1)")" True
@@ -233,14 +237,15 @@ turns >little.json && turns --host-cache 8 >kept.json
 is "the host keeps prefixes" "$(python3 -c "
 import json
 a, b = (json.load(open(n)) for n in ('little.json', 'kept.json'))
-ttft = lambda r: next(l for l in r['latencies'] if l['latency'] == 'TTFT')['mean_ms']
-print(a['prefix_hit_share'] < 0.05 < 0.8 < b['prefix_hit_share'], b['loaded_share'] > 0.9, ttft(b) < ttft(a))")" "True True True"
+ttft = lambda r: next(l for l in r['points'][0]['latencies'] if l['latency'] == 'TTFT')['mean_ms']
+x, y = a['points'][0], b['points'][0]
+print(x['prefix_hit_share'] < 0.05 < 0.8 < y['prefix_hit_share'], y['loaded_share'] > 0.9, ttft(b) < ttft(a))")" "True True True"
 # Priorities: those that go first wait less than without, the others more.
 awk 'BEGIN { print "arrival_s,input_tokens,output_tokens,priority"; for (i = 0; i < 400; i++) print i / 50 ",1500,100," (i % 10 > 5) }' >first.csv
 sed 's/,[01]$/,0/' first.csv >alike.csv
 ttft() { "$ROOFTILE" serve --gpu L4 -m llama-3.1-8b --trace "$1" --cache-tokens 20000 --interval 0 --json | python3 -c "
 import json, sys
-l = next(l for l in json.load(sys.stdin)['latencies'] if l['latency'] == 'TTFT')
+l = next(l for l in json.load(sys.stdin)['points'][0]['latencies'] if l['latency'] == 'TTFT')
 print(l['p50_ms'], l['max_ms'])"; }
 is "who goes first" "$(python3 -c "
 (a, b), (c, d) = (map(float, t.split()) for t in ('$(ttft alike.csv)', '$(ttft first.csv)'))

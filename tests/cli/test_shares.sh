@@ -15,7 +15,8 @@ succeeds "a share by name" predict --gpu "V100-PCIE-32GB (24 of 80 SMs)" -m resn
 cp stdout share.json
 cat >check.py <<'END'
 import json
-r, whole, share = (json.load(open(n + ".json")) for n in ("curve", "whole", "share"))
+r = json.load(open("curve.json"))
+whole, share = (json.load(open(n + ".json"))["forecasts"][0] for n in ("whole", "share"))
 assert r["share_by"] == "mps" and r["within_pct"] == 5 and [c["batch"] for c in r["curves"]] == [1, 8]
 c = r["curves"][1]
 assert c["whole_ms"] == whole["total_ms"] == c["points"][-1]["total_ms"] and c["points"][-1]["over_whole"] == 1

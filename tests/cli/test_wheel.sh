@@ -15,8 +15,8 @@ if [ "$size" -lt 8000000 ]; then ok "under 8 MB"; else not_ok "under 8 MB" "$siz
 "$ROOFTILE" predict --gpu H100 -m gpt2-large --batch 8 --json >ours.json 2>stderr
 cat >forecast.py <<'P'
 import json, rooftile
-ours = json.load(open("ours.json"))["total_ms"]
-by_module, by_program = rooftile.forecast("gpt2-large", "H100", batch=8).time_ms, json.load(open("theirs.json"))["total_ms"]
+ours = json.load(open("ours.json"))["forecasts"][0]["total_ms"]
+by_module, by_program = rooftile.forecast("gpt2-large", "H100", batch=8).time_ms, json.load(open("theirs.json"))["forecasts"][0]["total_ms"]
 assert abs(by_module / ours - 1) < 1e-5 and abs(by_program / ours - 1) < 1e-5, (ours, by_module, by_program)
 P
 env -i v/bin/rooftile predict --gpu H100 -m gpt2-large --batch 8 --json >theirs.json 2>stderr

@@ -50,7 +50,7 @@ class Figures(harness.Case):
         for model, gpu, options, words in CASES:
             with self.subTest(model=model):
                 forecast = rooftile.forecast(model, gpu, **options)
-                said = self.program("predict", "--model", model, "--gpu", gpu, *words)
+                said, = self.program("predict", "--model", model, "--gpu", gpu, *words)["forecasts"]
                 self.assertEqual(forecast.to_dict(), said)
                 self.assertEqual(forecast.time_ms, said["total_ms"])
                 self.assertEqual(forecast.low_ms, said["interval"]["low_ms"])

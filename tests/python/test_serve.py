@@ -11,11 +11,11 @@ class Serve(harness.Case):
         server = rooftile.serve("llama-2-7b", "H100", concurrency=4, max_tokens=256, **LOAD)
         said = self.program(*WORDS, "--concurrency", "4", "--max-tokens", "256")
         self.assertEqual(server.raw, said)
-        self.assertEqual(server.latencies["TTFT"].p50_ms, [row for row in said["latencies"] if row["latency"] == "TTFT"][0]["p50_ms"])
+        self.assertEqual(server.latencies["TTFT"].p50_ms, [row for row in said["points"][0]["latencies"] if row["latency"] == "TTFT"][0]["p50_ms"])
         tokens = server.throughput["output tokens"]
         self.assertTrue(tokens.low < tokens.value < tokens.high)
-        self.assertAlmostEqual(tokens.value, said["output_tokens"] / said["duration_s"])
-        self.assertEqual((server.points, server.gpus), ([], 1))
+        self.assertAlmostEqual(tokens.value, said["points"][0]["output_tokens"] / said["points"][0]["duration_s"])
+        self.assertEqual((server.points, server.gpus), (said["points"], 1))
         self.assertIn("TPOT", server._repr_html_())
 
     def test_several_loads(self):
@@ -23,6 +23,7 @@ class Serve(harness.Case):
         self.assertEqual(server.raw, self.program(*WORDS, "--concurrency", "1,8"))
         self.assertEqual([point["concurrency"] for point in server.points], [1, 8])
         self.assertEqual(server.latencies, {})
+        self.assertEqual(server.points[1]["latencies"][0]["latency"], "TTFT")
         self.assertIn("concurrency", server._repr_html_())
 
     def test_what_cannot_be_served(self):
