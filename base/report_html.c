@@ -37,7 +37,7 @@ static const char style[] =
     ".tiles div{border:1px solid var(--line);border-radius:.4rem;padding:.4rem .7rem;background:var(--band)}"
     ".tiles dt{font-size:.85rem}.tiles dd{margin:0;font-size:1.35rem;line-height:1.3;overflow-wrap:anywhere}"
     ".tiles .more{font-size:.85rem;color:var(--soft)}"
-    ".bar{height:.5rem;background:var(--line);border-radius:.25rem;overflow:hidden}"
+    ".bar{height:.5rem;margin:.2rem 0 .1rem;background:var(--line);border-radius:.25rem;overflow:hidden}"
     ".bar i{display:block;height:100%;background:var(--link);print-color-adjust:exact}.bar "
     ".over{background:#c0392b}\n"
     "@media(max-width:30rem){.tiles{grid-template-columns:1fr 1fr}.tiles "

@@ -266,7 +266,8 @@ void rt_predictor_forecast_again(const struct rt_predictor *predictor, const str
 /* ---- where the predictor lies that comes with rooftile ---- */
 
 /* From the folder of the program or of librooftile.so: in a clone that is build/, installed bin/, lib/ or
- * lib/x86_64-linux-gnu/, of a wheel lib/python3.X/site-packages/rooftile/. A build folder elsewhere has a link beside the program. */
+ * lib/x86_64-linux-gnu/, of a wheel lib/python3.X/site-packages/rooftile/. A build folder elsewhere has a
+ * link beside the program. */
 static const char *const places[] = {"../models/predictors/pretrained/rooftile.h5",
                                      "../share/rooftile/rooftile.h5", "../../share/rooftile/rooftile.h5",
                                      "../../../../share/rooftile/rooftile.h5", "rooftile.h5"};
@@ -568,7 +569,12 @@ int rt_predictor_open(const char *name, struct rt_predictor *out)
         rt_predictor_init_roofline(out);
         return RT_OK;
     }
-    return strcmp(name, "pretrained") == 0 ? open_pretrained(out) : open_file(name, out);
+    int status = strcmp(name, "pretrained") == 0 ? open_pretrained(out) : open_file(name, out);
+    if (status == RT_OK) {
+        out->error_correlation = rt_predictor_error_correlation(out);
+        out->correlation_known = true;
+    }
+    return status;
 }
 
 void rt_predictor_reads(const char *name, struct rt_names *paths)

@@ -35,6 +35,9 @@ struct rt_predictor {
     bool kept_no_test;          /* fitted to the test part, too */
     int64_t threads;
     bool complete; /* false: training was interrupted, these are the best weights so far */
+    /* Of one that was opened; false: still being fitted, so that it is computed each time. */
+    bool correlation_known;
+    double error_correlation;
 };
 
 void rt_predictor_init(struct rt_predictor *predictor, const char *kind);

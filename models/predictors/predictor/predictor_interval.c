@@ -273,6 +273,8 @@ static void add_pair(const struct rt_intervals *a, const struct rt_intervals *b,
 
 double rt_predictor_error_correlation(const struct rt_predictor *predictor)
 {
+    if (predictor->correlation_known)
+        return predictor->error_correlation;
     const double assumed = 0.2; /* of files of earlier builds */
     double products = 0, norms = 0;
     for (size_t n = 0; n < predictor->net_count; n++)
