@@ -437,15 +437,13 @@ GPUS
 }
 
 # Whole vision models on GPUs of which no kernel is in training, in their servers and in a mean one.
+# Runs of vision models by the predictor that comes along, in whose training are none of these GPUs, and by baselines of the same kernels.
 make_vision() {
-    local all=() name files=() kind options
+    local all=() name files=(pretrained) kind
     for name in neusight aiconfigurator vidur deepbench; do all+=("$(data "$name")"); done
-    for name in vidur pipeweave; do all+=("$(collectives "$name").h5"); done
-    for kind in rooftile linear wave-scaling; do
-        options=()
-        [ "$kind" != rooftile ] || options=(--no-intervals --seed 1 --threads 1)
+    for kind in linear wave-scaling; do
         files+=("$work/predictor-vision-$kind.h5")
-        [ -e "${files[-1]}" ] || "$rooftile" train "${all[@]}" -p "$kind" --no-test ${options[@]+"${options[@]}"} --quiet -o "${files[-1]}" >/dev/null
+        [ -e "${files[-1]}" ] || "$rooftile" train "${all[@]}" -p "$kind" --no-test --quiet -o "${files[-1]}" >/dev/null
     done
     for name in pytorch_gpu_benchmark timm; do
         say evaluate --workloads "${files[@]/#/--predictor=}" "$(data "$name")" --by gpu,dtype,layout,runtime --fallback --quiet |
@@ -453,7 +451,7 @@ make_vision() {
     done
     sed 's/,pgb-[a-z0-9-]*,/,pytorch-2020,/' "$work/pytorch_gpu_benchmark.converted" >"$work/mean-host.csv"
     "$rooftile" dataset import --format workloads "$work/mean-host.csv" -o "$work/mean-host.h5" --overwrite --quiet >/dev/null
-    say evaluate --workloads -p "${files[0]}" "$work/mean-host.h5" --by gpu,dtype --fallback --quiet |
+    say evaluate --workloads -p pretrained "$work/mean-host.h5" --by gpu,dtype --fallback --quiet |
         sed -n '/^\$/p; /^per gpu,dtype/,/^$/p; /^per kind/,/^$/p'
 }
 

@@ -83,7 +83,8 @@ struct rt_forecast {
     struct rt_forecast_launch *launches; /* node by node, phases in order */
     size_t launch_count;
     uint32_t *node_launch; /* (node_count + 1): first launch of each node */
-    double accumulates;    /* share of the micro batches that kernels of RT_ACCUMULATE but the optimizer's run in */
+    double
+        accumulates; /* share of the micro batches that kernels of RT_ACCUMULATE but the optimizer's run in */
     /* Of one pass of one device over the whole graph, with its collectives. */
     double phase_us[RT_PHASE_COUNT];
     double forward_us,
@@ -97,22 +98,26 @@ struct rt_forecast {
     double before_us, on_us, after_us;
     double queue_us;                          /* of before_us: until the host begins to launch */
     double total_us;                          /* of the step */
+    double launched_us;                       /* on one GPU: until the host has launched it; else 0 */
     double interval_level;                    /* options.level */
     double error_correlation;                 /* of what families have in common, 0..1 */
     double interval_low_us, interval_high_us; /* of the step; NaN: unknown, or not asked for */
     struct rt_forecast_energy energy;         /* of the step, of one GPU */
     double source_us[RT_TIME_SOURCE_COUNT];   /* of phase_us, by source */
     double coverage;                          /* 0..1: trained / (all but link); 0 for the roofline */
-    /* Of communication_us, by group of GPUs: that nothing hides; what stages of a pipeline wait for each other; that the
-     * GPUs wait for the slowest of them. They add up to it. */
+    /* Of communication_us, by group of GPUs: that nothing hides; what stages of a pipeline wait for each
+     * other; that the GPUs wait for the slowest of them. They add up to it. */
     double exposed_us[RT_GROUPS], bubble_us, slowest_us;
     int64_t busiest;       /* the stage that compute_us is of */
     double optimizer_part; /* of all weights: that the stage with the most of them steps */
-    /* Passes of pieces of the layers (chunks, stages), as pipeline.h has them; what stages pass on (stages). */
+    /* Passes of pieces of the layers (chunks, stages), as pipeline.h has them; what stages pass on (stages).
+     */
     double *stage_forward_us, *stage_backward_us, *stage_weights_us, *send_us;
-    double ahead_us;  /* before the first pass: weights of the step before are gathered, the host has not run ahead */
-    double begin_us;  /* of ahead_us: the latter */
-    double gather_us; /* behind the optimizer, which stepped a share of the weights on each GPU: the others' */
+    double ahead_us; /* before the first pass: weights of the step before are gathered, the host has not run
+                        ahead */
+    double begin_us; /* of ahead_us: the latter */
+    double
+        gather_us; /* behind the optimizer, which stepped a share of the weights on each GPU: the others' */
     /* Gradient sums of the first stage, since its passes began. */
     struct rt_gradient_sum *sums;
     size_t sum_count;
@@ -126,7 +131,8 @@ void rt_forecast_release(struct rt_forecast *forecast);
 /* Does it fit into the device's memory, with RT_MEMORY_MARGIN of it to spare? True where that is unknown. */
 bool rt_forecast_fits(const struct rt_forecast *forecast);
 
-/* How often a launch runs for a micro batch, on all stages: a part of once where some micro batches do without it. */
+/* How often a launch runs for a micro batch, on all stages: a part of once where some micro batches do
+ * without it. */
 double rt_forecast_launch_runs(const struct rt_forecast *forecast, const struct rt_forecast_launch *launch);
 
 /* Time of all runs of a launch in one pass over the graph. */

@@ -95,7 +95,8 @@ static void stretch_stages(struct rt_forecast *forecast, double factor)
 {
     const struct rt_parallelism *parallel = &forecast->options.parallel;
     size_t pieces = (size_t)rt_pieces(parallel);
-    stretch_all(forecast->stage_forward_us, 3 * pieces + (size_t)parallel->pipeline, factor); /* step.c: all in one */
+    stretch_all(forecast->stage_forward_us, 3 * pieces + (size_t)parallel->pipeline,
+                factor); /* step.c: all in one */
     for (size_t s = 0; s < forecast->sum_count; s++) {
         forecast->sums[s].start_us *= factor;
         forecast->sums[s].end_us *= factor;
@@ -105,13 +106,13 @@ static void stretch_stages(struct rt_forecast *forecast, double factor)
 /* All times of a forecast. */
 static void stretch(struct rt_forecast *forecast, double factor)
 {
-    double *const times[] = {&forecast->forward_us,       &forecast->backward_us,     &forecast->compute_us,
-                             &forecast->communication_us, &forecast->host_us,         &forecast->copy_us,
-                             &forecast->before_us,        &forecast->on_us,           &forecast->after_us,
-                             &forecast->queue_us,         &forecast->gather_us,       &forecast->total_us,
-                             &forecast->bubble_us,        &forecast->slowest_us,      &forecast->ahead_us,
-                             &forecast->begin_us,
-                             &forecast->interval_low_us,  &forecast->interval_high_us};
+    double *const times[] = {&forecast->forward_us,       &forecast->backward_us, &forecast->compute_us,
+                             &forecast->communication_us, &forecast->host_us,     &forecast->copy_us,
+                             &forecast->before_us,        &forecast->on_us,       &forecast->after_us,
+                             &forecast->queue_us,         &forecast->gather_us,   &forecast->total_us,
+                             &forecast->bubble_us,        &forecast->slowest_us,  &forecast->ahead_us,
+                             &forecast->begin_us,         &forecast->launched_us, &forecast->interval_low_us,
+                             &forecast->interval_high_us};
     for (size_t i = 0; i < RT_COUNT(times); i++)
         *times[i] *= factor;
     stretch_all(forecast->phase_us, RT_PHASE_COUNT, factor);

@@ -425,6 +425,8 @@ static void set_phases(struct rt_forecast *forecast, const struct sum *sum)
     forecast->queue_us = fixed + input;
     forecast->before_us = forecast->queue_us + sum->piece[0].first_us;
     forecast->on_us = forecast->total_us - forecast->before_us - forecast->after_us;
+    if (options->parallel.microbatches == 1 && sum->pipeline.stages == 1)
+        forecast->launched_us = fmax(0, fixed + sum->passes_us + sum->piece[0].late_us);
     forecast->host_us = fixed + microbatches * sum->wait_us + sum->begin_wait_us + sum->optimizer_wait_us;
     forecast->copy_us = input + rt_queued_input_us(forecast) + forecast->after_us;
 }

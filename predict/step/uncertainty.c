@@ -15,6 +15,13 @@ static const double SUM_HALF = 0.08;
  * counted. */
 static const double HOST_HALF = 0.7;
 
+/* Of the whole step: of what it waits, or of what it would wait for a host so much slower. */
+static double host_half(const struct rt_forecast *forecast, double waits, double level)
+{
+    double half = HOST_HALF * rt_interval_scale(level);
+    return fmax(waits * half, half + log(forecast->launched_us / forecast->total_us));
+}
+
 /* Squared sum, over the kernels, of what is a kernel's own in its launches: time x half-width. */
 static double own_square(const struct rt_forecast *forecast)
 {
@@ -38,8 +45,8 @@ static double own_square(const struct rt_forecast *forecast)
 /* What kernels of a family have in common adds up, that of two families by their correlation R; what is a
  * kernel's own is independent of every other kernel's. With a_f the sum of time x half-width x sqrt(shared)
  * of family f: ln_half_width^2 = (R (sum a_f)^2 + (1 - R) sum a_f^2 + own squares) / time^2 + SUM_HALF^2.
- * Where kernels wait for the host, the first term counts for their share of the step alone, and the wait's
- * own is added. */
+ * Where kernels wait for the host, the first term counts for their share of the step alone, and the host's
+ * own is added, also where only a slower one would be waited for. */
 void rt_forecast_sum_interval(struct rt_forecast *forecast)
 {
     double family[RT_FAMILY_COUNT] = {0}, sum = 0, all = 0, squares = 0, level = forecast->options.level;
@@ -61,8 +68,7 @@ void rt_forecast_sum_interval(struct rt_forecast *forecast)
     double missed = SUM_HALF * rt_interval_scale(level);
     double common = correlation * all * all + (1 - correlation) * squares;
     double kernels = (common + own_square(forecast)) / (sum * sum);
-    double waits = forecast->host_us / forecast->total_us,
-           host = waits * HOST_HALF * rt_interval_scale(level);
+    double waits = forecast->host_us / forecast->total_us, host = host_half(forecast, waits, level);
     double ln_half_width = sqrt((1 - waits) * (1 - waits) * kernels + host * host + missed * missed);
     forecast->interval_low_us = forecast->total_us * exp(-ln_half_width);
     forecast->interval_high_us = forecast->total_us * exp(ln_half_width);

@@ -373,8 +373,13 @@ static bool has_bias(const struct rt_onnx_lowering *l, size_t input)
  * then 15 to 40% off, on the 3090 Ti up to 6 times too fast; with 32 channels the H100 takes as long as the
  * product says (docs/log/vision.md). The half-width of transposed ones, of images too, is what nine of ten
  * volumes on the same GPUs keep within: PyTorch takes what cuDNN's heuristics say, and what was measured for
- * training was found by trial. */
-static const double VOLUME_SLOWER = 2.48, VOLUME_UNSURE = 1, TRANSPOSED_UNSURE = 1.8;
+ * training was found by trial. So are images in four bytes, of which 16-bit ones have products alone: what
+ * nine of ten of level 1's problems with an even number keep within, on all GPUs. Where no TF32 unit runs it,
+ * a transposed convolution with a stride takes so many times its product, as if it multiplied what the stride
+ * passes over: the median of the even problems of levels 1 and 2 on the T4. The odd ones judge both
+ * (docs/log/vision.md). */
+static const double VOLUME_SLOWER = 2.48, VOLUME_UNSURE = 1, TRANSPOSED_UNSURE = 1.8, PICKED_UNSURE = 0.73,
+                    STRIDED_SLOWER = 4.84;
 enum { FEW_CHANNELS = 16 };
 
 static void as_conv(struct rt_graph_kernel *kernel, bool tf32, bool volume, int64_t channels)
@@ -429,7 +434,12 @@ static bool lower_conv_of(struct rt_onnx_lowering *l, size_t input, bool bias)
                          .dilation = one_dilation(&w),
                          .groups = rt_onnx_int(&l->at, "group", 1),
                          .bias = bias};
+    size_t first = l->graph->kernel_count;
     l->result = rt_image_conv(l->graph, l->name, x, &to).node;
+    for (size_t k = first; k < l->graph->kernel_count; k++)
+        if (l->graph->kernels[k].call.op == RT_OP_CONV2D &&
+            rt_dtypes[l->graph->kernels[k].call.dtype].bytes == 4)
+            l->graph->kernels[k].unsure = PICKED_UNSURE;
     return true;
 }
 
@@ -536,6 +546,9 @@ static bool lower_conv_transpose(struct rt_onnx_lowering *l)
         rt_graph_add_kernel(l->graph, RT_ACCUMULATE, rt_onnx_lower_op(l), dim);
         rt_node_accumulate(l->graph, rt_onnx_count(weight));
     }
+    struct rt_graph_kernel *forward = &l->graph->kernels[l->graph->nodes[l->result].kernel];
+    if (forward->call.dtype == RT_FP32 && w.stride[0] * w.stride[1] > 1)
+        forward->slower = STRIDED_SLOWER;
     for (size_t k = l->graph->nodes[l->result].kernel; k < l->graph->kernel_count; k++)
         l->graph->kernels[k].unsure = TRANSPOSED_UNSURE;
     if (w.depth > 1)

@@ -124,6 +124,30 @@ static void test_own_errors_average_out(void)
     rt_predictor_release(&predictor);
 }
 
+/* A host that is just fast enough: one at the slow end of those that are known would be waited for. */
+static void test_a_slower_host_is_in_the_interval(void)
+{
+    struct rt_predictor predictor;
+    struct rt_forecast fast, near;
+    struct rt_device device;
+    struct rt_graph graph;
+    make_predictor(&predictor, 0.01);
+    double narrow = forecast_half(&predictor, 0.9, &fast);
+    make_graph(&graph);
+    RT_ASSERT_OK(rt_device_find("T4", &device));
+    struct rt_forecast_options options = {.parallel = alone, .level = 0.9};
+    options.host_us = 0.8 * fast.total_us / (double)fast.launch_count;
+    RT_ASSERT_OK(rt_forecast_graph(&graph, &predictor, &device, &options, &near));
+    double late = log(near.launched_us / near.total_us), half = log(near.interval_high_us / near.total_us);
+    CU_ASSERT_TRUE(late > log(0.3) && late < 0);
+    CU_ASSERT_TRUE(fast.launched_us > 0 && fast.launched_us < 0.3 * fast.total_us);
+    CU_ASSERT_TRUE(half >= 0.7 + late && half > narrow);
+    rt_forecast_release(&near);
+    rt_forecast_release(&fast);
+    rt_graph_release(&graph);
+    rt_predictor_release(&predictor);
+}
+
 static void test_unknown_intervals(void)
 {
     struct rt_predictor predictor;
@@ -172,5 +196,6 @@ static void test_warnings_of_extrapolation(void)
     rt_predictor_release(&predictor);
 }
 
-RT_TESTS(RT_TEST(test_families_add_up), RT_TEST(test_own_errors_average_out), RT_TEST(test_unknown_intervals),
+RT_TESTS(RT_TEST(test_families_add_up), RT_TEST(test_own_errors_average_out),
+         RT_TEST(test_a_slower_host_is_in_the_interval), RT_TEST(test_unknown_intervals),
          RT_TEST(test_warnings_of_extrapolation))
