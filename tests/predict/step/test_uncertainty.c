@@ -140,7 +140,7 @@ static void test_a_slower_host_is_in_the_interval(void)
     RT_ASSERT_OK(rt_forecast_graph(&graph, &predictor, &device, &options, &near));
     double late = log(near.launched_us / near.total_us), half = log(near.interval_high_us / near.total_us);
     CU_ASSERT_TRUE(late > log(0.3) && late < 0);
-    CU_ASSERT_TRUE(fast.launched_us > 0 && fast.launched_us < 0.3 * fast.total_us);
+    RT_ASSERT_NEAR(1 + fast.launched_us, 1, 0); /* its host takes nothing */
     CU_ASSERT_TRUE(half >= 0.7 + late && half > narrow);
     rt_forecast_release(&near);
     rt_forecast_release(&fast);
