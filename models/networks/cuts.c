@@ -14,6 +14,8 @@ static const char *given_of_training(const struct rt_parallelism *parallel,
            : parallel->chunks > 1                         ? "vp"
            : parallel->sequence                           ? "sp"
            : parallel->tensor_overlap                     ? "tp_overlap"
+           : parallel->exchange != RT_EXCHANGE_OWN        ? "expert_exchange"
+           : parallel->expert_overlap                     ? "expert_overlap"
            : parallel->shard_gpus > 0                     ? "shard_gpus"
            : options->lora > 0                            ? "lora"
            : options->recompute == RT_RECOMPUTE_SELECTIVE ? "recompute"
@@ -46,6 +48,20 @@ static int check_sequence(const struct rt_parallelism *parallel, const struct rt
                        "{sp}: {tp} %" PRId64 " does not divide the %" PRId64
                        " tokens that a GPU has of {seq}",
                        parallel->tensor, options->sequence / (parallel->context > 1 ? parallel->context : 1));
+    return RT_OK;
+}
+
+static int check_exchange(const struct rt_parallelism *parallel)
+{
+    if (parallel->exchange == RT_EXCHANGE_OWN && !parallel->expert_overlap)
+        return RT_OK;
+    if (parallel->expert <= 1 && parallel->expert_overlap)
+        return rt_fail(RT_EUSAGE, "{expert_overlap} is of GPUs that share experts out: give {ep} 2 or more");
+    if (parallel->expert <= 1)
+        return rt_fail(RT_EUSAGE, "{expert_exchange} is of GPUs that share experts out: give {ep} 2 or more");
+    if (parallel->expert_overlap && parallel->microbatches <= 1)
+        return rt_fail(RT_EUSAGE,
+                       "{expert_overlap} runs beside another micro batch: give {microbatches} 2 or more");
     return RT_OK;
 }
 
@@ -97,10 +113,10 @@ static int check_chunks(const struct rt_parallelism *parallel, const struct rt_m
     for (int64_t v = 2; v * parallel->pipeline <= layers + 2; v++)
         if (layers % (v * parallel->pipeline) == 0 || (layers + 2) % (v * parallel->pipeline) == 0)
             rt_text_item(&list, ", ", "%" PRId64, v);
-    int status = rt_fail(RT_EUSAGE,
-                         "{vp} %" PRId64 " x {pp} %" PRId64 ": %s has %" PRId64 " layers; leave {vp} away%s%s",
-                         parallel->chunks, parallel->pipeline, model->name, layers,
-                         list.length > 0 ? ", or give one of " : "", list.length > 0 ? list.text : "");
+    int status = rt_fail(
+        RT_EUSAGE, "{vp} %" PRId64 " x {pp} %" PRId64 ": %s has %" PRId64 " layers; leave {vp} away%s%s",
+        parallel->chunks, parallel->pipeline, model->name, layers, list.length > 0 ? ", or give one of " : "",
+        list.length > 0 ? list.text : "");
     rt_text_release(&list);
     return status;
 }
@@ -171,6 +187,8 @@ int rt_check_cuts(const struct rt_parallelism *parallel, const struct rt_graph_o
         return rt_fail(RT_EUSAGE, "%s is for language models of one stack of layers, which %s is not",
                        rt_field_words(given).text, model->name);
     int status = check_sequence(parallel, options);
+    if (status == RT_OK)
+        status = check_exchange(parallel);
     if (status == RT_OK)
         status = check_context(parallel, options, model);
     if (status == RT_OK)

@@ -6,13 +6,13 @@
  * 2019; Narayanan et al., PipeDream, 2021). Expert parallel: whole experts shared out over the GPUs of tensor
  * x attention. Attention-data parallel: attention of parts of the batch on GPUs of their own, experts over
  * all of them (DeepSeek-V3). Sequence parallel, of diffusion transformers: the tokens of an image or video on
- * ulysses x ring GPUs, which exchange them for heads (Jacobs et al., DeepSpeed-Ulysses, 2023) or pass keys and
- * values round (Liu et al., Ring Attention, 2023). Context parallel: the same of training, the tokens of a
- * sequence on `context` GPUs.
+ * ulysses x ring GPUs, which exchange them for heads (Jacobs et al., DeepSpeed-Ulysses, 2023) or pass keys
+ * and values round (Liu et al., Ring Attention, 2023). Context parallel: the same of training, the tokens of
+ * a sequence on `context` GPUs.
  *
  * GPUs are numbered as Megatron-LM does, tensor innermost, then context, data (experts' groups lie within
- * data x context) and pipeline outermost: a group of a kind that is told first has its members nearest to each
- * other, so that tensor groups stay within a server.
+ * data x context) and pipeline outermost: a group of a kind that is told first has its members nearest to
+ * each other, so that tensor groups stay within a server.
  */
 #ifndef ROOFTILE_MODELS_NETWORKS_PARALLELISM_H
 #define ROOFTILE_MODELS_NETWORKS_PARALLELISM_H
@@ -51,14 +51,23 @@ enum rt_gpu_group {
     RT_GROUPS
 };
 
+/* Who brings tokens to the GPUs of their experts in training: as the runtime does; NCCL's all-to-all, each of
+ * a token's copies by itself; or DeepEP (HybridEP), a token once a server. */
+enum rt_expert_exchange { RT_EXCHANGE_OWN, RT_EXCHANGE_ALLTOALL, RT_EXCHANGE_DEEPEP, RT_EXCHANGE_COUNT };
+extern const char *const rt_expert_exchanges[RT_EXCHANGE_COUNT]; /* "own", "alltoall", "deepep" */
+
 struct rt_parallelism {
     int64_t data, tensor, pipeline, microbatches, expert, attention; /* GPUs, parts; 1: none */
     int64_t ulysses, ring;                                           /* the same; 0, too: none */
-    int64_t context;    /* training: GPUs that share out the tokens of a sequence; 0, too: none */
-    int64_t chunks;     /* pieces of the layers that a stage holds, interleaved (Narayanan et al., SC 2021); 0: 1 */
-    int64_t shard_gpus; /* data-parallel GPUs that share out what `shard` says, copies beside copies; 0: all */
-    bool sequence;      /* tensor-parallel GPUs share out norms and dropout by tokens (Korthikanti et al. 2022) */
+    int64_t context; /* training: GPUs that share out the tokens of a sequence; 0, too: none */
+    int64_t
+        chunks; /* pieces of the layers that a stage holds, interleaved (Narayanan et al., SC 2021); 0: 1 */
+    int64_t
+        shard_gpus; /* data-parallel GPUs that share out what `shard` says, copies beside copies; 0: all */
+    bool sequence;  /* tensor-parallel GPUs share out norms and dropout by tokens (Korthikanti et al. 2022) */
     bool tensor_overlap; /* its collectives run beside the products that need or make them */
+    bool expert_overlap; /* tokens of a micro batch are exchanged beside kernels of another */
+    enum rt_expert_exchange exchange;
     struct rt_cluster cluster; /* what joins servers */
     enum rt_pipeline_schedule schedule;
     enum rt_shard_kind shard; /* what the data-parallel GPUs share out */

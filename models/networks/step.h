@@ -74,8 +74,8 @@ struct rt_step {
     int tf32;                                  /* enum rt_tf32_use */
     int runtime, optimizer, recompute, layout; /* their enums */
     int attention;                             /* enum rt_attention_library */
-    int64_t lora; /* rank of the adapters that alone are trained; 0: all is */
-    int lora_on;  /* enum rt_lora_place */
+    int64_t lora;                              /* rank of the adapters that alone are trained; 0: all is */
+    int lora_on;                               /* enum rt_lora_place */
     bool fusion, autocast;
     int64_t nodes;       /* full servers, which {dp} follows from; 0: not given */
     const char *cluster; /* a file (datasets/cluster.h) that parallel.cluster's fields are read from */
@@ -87,8 +87,8 @@ struct rt_step {
     bool overlap;
     double power_limit_w; /* of each GPU; NaN: the board's */
     struct rt_training_run run;
-    double level;         /* of the interval, above 0 and below 1; 0: none */
-    unsigned wants;       /* enum rt_want, or-ed */
+    double level;   /* of the interval, above 0 and below 1; 0: none */
+    unsigned wants; /* enum rt_want, or-ed */
 };
 #define RT_STEP_NOT_GIVEN                                                                                    \
     {                                                                                                        \
@@ -138,6 +138,8 @@ enum rt_step_field {
     RT_STEP_VP,
     RT_STEP_SP,
     RT_STEP_TP_OVERLAP,
+    RT_STEP_EXPERT_EXCHANGE,
+    RT_STEP_EXPERT_OVERLAP,
     RT_STEP_SCHEDULE,
     RT_STEP_SHARD,
     RT_STEP_SHARD_GPUS,
@@ -190,8 +192,9 @@ void rt_shard_suggest(struct rt_text *list); /* likewise rt_shard_kinds */
 
 /* Readers of texts (base/options.h): a mode; "720x1280", height and width, or one side; a dtype; a dtype or
  * "none". */
-int rt_read_mode(const char *option, const char *text, void *value);  /* of an int */
-int rt_read_image(const char *option, const char *text, void *value); /* of image and image_width, two int64_t */
+int rt_read_mode(const char *option, const char *text, void *value); /* of an int */
+int rt_read_image(const char *option, const char *text,
+                  void *value); /* of image and image_width, two int64_t */
 int rt_read_dtype(const char *option, const char *text, void *value);         /* of an int */
 int rt_read_dtype_or_none(const char *option, const char *text, void *value); /* of an int */
 

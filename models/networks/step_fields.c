@@ -47,6 +47,8 @@ const char *const rt_step_field_names[RT_STEP_FIELDS] = {
     "vp",
     "sp",
     "tp_overlap",
+    "expert_exchange",
+    "expert_overlap",
     "schedule",
     "shard",
     "shard_gpus",
@@ -78,6 +80,7 @@ const char *const rt_step_field_names[RT_STEP_FIELDS] = {
 };
 
 const char *const rt_shard_kinds[RT_SHARD_COUNT] = {"none", "optimizer", "gradients", "parameters"};
+const char *const rt_expert_exchanges[RT_EXCHANGE_COUNT] = {"own", "alltoall", "deepep"};
 const char *const rt_pipeline_schedules[RT_PIPELINE_COUNT] = {"1f1b", "gpipe", "zero-bubble"};
 
 int rt_read_dtype(const char *option, const char *text, void *value)
@@ -140,11 +143,13 @@ int rt_read_image(const char *option, const char *text, void *value)
     bool read = rt_parse_integer(text, first, &side[0]) == 0 &&
                 (x == NULL || rt_parse_integer(x + 1, strlen(x + 1), &side[1]) == 0);
     if (!read || side[0] < 1 || (x != NULL && side[1] < 1))
-        return rt_fail(RT_EUSAGE,
-                       "%s %.40s: must be a whole number from 1, or of diffusion pipelines height and width, 720x1280",
-                       option, text);
+        return rt_fail(
+            RT_EUSAGE,
+            "%s %.40s: must be a whole number from 1, or of diffusion pipelines height and width, 720x1280",
+            option, text);
     if (side[0] > RT_MOST_PIXELS || side[1] > RT_MOST_PIXELS)
-        return rt_fail(RT_EUSAGE, "%s %.40s: the side of an image has 1 to %d pixels", option, text, RT_MOST_PIXELS);
+        return rt_fail(RT_EUSAGE, "%s %.40s: the side of an image has 1 to %d pixels", option, text,
+                       RT_MOST_PIXELS);
     memcpy(value, side, sizeof side);
     return RT_OK;
 }
@@ -214,6 +219,8 @@ static const struct rt_option_value rows[RT_STEP_FIELDS] = {
     [RT_STEP_VP] = GPUS(parallel.chunks),
     [RT_STEP_SP] = BOOL(parallel.sequence),
     [RT_STEP_TP_OVERLAP] = BOOL(parallel.tensor_overlap),
+    [RT_STEP_EXPERT_EXCHANGE] = CHOICE(parallel.exchange, rt_expert_exchanges),
+    [RT_STEP_EXPERT_OVERLAP] = BOOL(parallel.expert_overlap),
     [RT_STEP_SCHEDULE] = CHOICE(parallel.schedule, rt_pipeline_schedules),
     [RT_STEP_SHARD] = CHOICE(parallel.shard, rt_shard_kinds),
     [RT_STEP_SHARD_GPUS] = GPUS(parallel.shard_gpus),

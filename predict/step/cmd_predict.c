@@ -161,6 +161,11 @@ static const struct rt_option options[] = {
     RT_STEP_TRAINING_OPTIONS(struct arguments, step),
     {"tp-overlap", 0, NULL, RT_FLAG(struct arguments, step.parallel.tensor_overlap),
      "training: gathers and scatters of --sp run beside the products"},
+    {"expert-exchange", 0, "NAME", RT_CHOICE(struct arguments, step.parallel.exchange, rt_expert_exchanges),
+     "training: who brings tokens to the experts of --ep: alltoall (NCCL) or deepep (once a server; HybridEP "
+     "too); default own, the runtime's"},
+    {"expert-overlap", 0, NULL, RT_FLAG(struct arguments, step.parallel.expert_overlap),
+     "training: tokens of one micro batch are exchanged beside kernels of another"},
     {"pp", 0, "N", RT_INTEGER(struct arguments, step.parallel.pipeline, 1, 4096),
      "Pipeline parallel: the layers in N stages"},
     {"microbatches", 0, "N", RT_INTEGER(struct arguments, step.parallel.microbatches, 1, 65536),
@@ -271,7 +276,8 @@ static int check_arguments(const struct arguments *arguments)
 {
     if (arguments->models.count > 1 &&
         (arguments->trace != NULL || arguments->shares.count > 0 || arguments->limits.count > 1))
-        return rt_fail(RT_EUSAGE, "--trace, --sm-share and several --power-limit are of one model: give one --model");
+        return rt_fail(RT_EUSAGE,
+                       "--trace, --sm-share and several --power-limit are of one model: give one --model");
     if (arguments->trace != NULL && (arguments->gpus.count > 1 || arguments->batches.count > 1 ||
                                      arguments->sequences.count > 1 || arguments->images.count > 1))
         return rt_fail(RT_EUSAGE,
@@ -279,7 +285,8 @@ static int check_arguments(const struct arguments *arguments)
     if (arguments->dataset_size > 0 && arguments->step.mode == RT_STEP_DECODE)
         return rt_fail(RT_EUSAGE, "--dataset-size is for --mode inference and training, not for decode");
     if (arguments->images.count > 0 && arguments->sequences.count > 1)
-        return rt_fail(RT_EUSAGE, "--seq: give one length for all sizes of images of %s", arguments->models.name[0]);
+        return rt_fail(RT_EUSAGE, "--seq: give one length for all sizes of images of %s",
+                       arguments->models.name[0]);
     return RT_OK;
 }
 
@@ -321,8 +328,9 @@ static struct rt_step case_of(const struct arguments *arguments, size_t i)
 /* A line is one step of one model on one GPU. */
 static int check_jobs(const struct rt_command_line *line)
 {
-    static const char *const others[] = {"as", "max-batch", "dim", "shape", "no-patterns", "dataset-size", "carbon",
-                                         "price", "sm-share", "clock", "trace", "report", "top", NULL};
+    static const char *const others[] = {"as",           "max-batch", "dim",   "shape",    "no-patterns",
+                                         "dataset-size", "carbon",    "price", "sm-share", "clock",
+                                         "trace",        "report",    "top",   NULL};
     const struct arguments *arguments = line->options;
     const char *other = rt_given_of(line, others);
     if (arguments->jobs == NULL)
@@ -334,7 +342,9 @@ static int check_jobs(const struct rt_command_line *line)
         return rt_fail(RT_EUSAGE, "--jobs: a line is a step; leave out --%s", other);
     if (arguments->gpus.count > 1 || arguments->models.count > 1 || case_count(arguments) > 1 ||
         arguments->limits.count > 1)
-        return rt_fail(RT_EUSAGE, "--jobs: give one --model, --gpu, --batch, --seq and --power-limit at most; lines say others");
+        return rt_fail(
+            RT_EUSAGE,
+            "--jobs: give one --model, --gpu, --batch, --seq and --power-limit at most; lines say others");
     return RT_OK;
 }
 
@@ -529,7 +539,8 @@ static int predict_all(const struct arguments *arguments, const struct rt_model_
 }
 
 /* What --fail-if-not-fit is for. */
-static int check_fits(const struct arguments *arguments, const struct rt_prediction *predictions, size_t count)
+static int check_fits(const struct arguments *arguments, const struct rt_prediction *predictions,
+                      size_t count)
 {
     size_t without = 0;
     for (size_t i = 0; i < count; i++)
@@ -645,7 +656,8 @@ static int predict_jobs(const struct arguments *arguments)
     if (arguments->limits.count == 1)
         defaults.step.power_limit_w = arguments->limits.value[0];
     if (rt_report_is_diverted())
-        return rt_fail(RT_EUSAGE, "{jobs} is for the program; a library calls rooftile_forecast_fields a step");
+        return rt_fail(RT_EUSAGE,
+                       "{jobs} is for the program; a library calls rooftile_forecast_fields a step");
     int status = rt_predictor_open(arguments->predictor, &predictor);
     if (status != RT_OK)
         return status;
@@ -678,9 +690,9 @@ const struct rt_command rt_command_predict = {
     .name = "predict",
     .also = "forecast estimate",
     .brief = "forecast how long a model takes on a GPU",
-    .about =
-        "Forecasts how long one step of a model takes: the model becomes a graph of ops, the predictor "
-        "forecasts each kernel, and they are added up. Several models, GPUs, batches or sequences give one table.",
+    .about = "Forecasts how long one step of a model takes: the model becomes a graph of ops, the predictor "
+             "forecasts each kernel, and they are added up. Several models, GPUs, batches or sequences give "
+             "one table.",
     .details =
         "Ops that only move data have no network of their own; they take as long as elementwise ops of as "
         "many "

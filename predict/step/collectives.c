@@ -34,14 +34,15 @@ void rt_collectives_init(struct rt_collectives *out, const struct rt_predictor *
                          const struct rt_device *device, const struct rt_graph *graph,
                          const struct rt_parallelism *parallel, double level)
 {
+    bool once = parallel->exchange == RT_EXCHANGE_OWN ? rt_runtimes[graph->options.runtime].once_a_server
+                                                      : parallel->exchange == RT_EXCHANGE_DEEPEP;
     *out = (struct rt_collectives){.predictor = predictor,
                                    .device = *device,
                                    .fabric = parallel->fabric,
                                    .library = library_of(&graph->options),
                                    .dtype = graph->options.dtype,
                                    .level = level,
-                                   .choices =
-                                       rt_runtimes[graph->options.runtime].once_a_server ? graph->choices : 0,
+                                   .choices = once ? graph->choices : 0,
                                    .cluster = rt_cluster_settled(&parallel->cluster, device)};
     for (int group = 0; group < RT_GROUPS; group++)
         out->groups[group] = rt_parallelism_group(parallel, (enum rt_gpu_group)group);

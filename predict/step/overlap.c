@@ -148,6 +148,29 @@ static double chunked_us(const struct rt_forecast_launch *launch, double beside_
     return fmin(rest * launch->time_us, rest * beside_us);
 }
 
+/* Of an exchange of tokens beside the other pass of another micro batch (Megatron-Core's 1F1B with
+ * overlap-moe-expert-parallel-comm, where a layer's forward pass runs beside a backward pass): as far as that
+ * pass of the block lasts, shared among the block's exchanges of this one, in all micro batches but those
+ * that fill and drain the pipeline. */
+static double exchanged_us(const struct rt_forecast *forecast, const struct rt_forecast_launch *launch)
+{
+    const struct rt_parallelism *parallel = &forecast->options.parallel;
+    const struct rt_block *block = &forecast->graph->blocks[forecast->graph->nodes[launch->node].block];
+    double beside = 0, exchanged = 0, all = (double)parallel->microbatches;
+    for (uint32_t i = forecast->node_launch[block->node],
+                  end = forecast->node_launch[block->node + block->node_count];
+         i < end; i++) {
+        const struct rt_forecast_launch *l = &forecast->launches[i];
+        bool same = l->kernel.call.phase == launch->kernel.call.phase;
+        if (same && l->source == RT_TIME_LINK && l->kernel.group == RT_GROUP_EXPERT)
+            exchanged += l->time_us;
+        else if (!same && l->source != RT_TIME_LINK)
+            beside += l->time_us;
+    }
+    double steady = fmax(0, 1 - fmax(1, (double)parallel->pipeline - 1) / all);
+    return steady * launch->time_us * fmin(1, beside / exchanged);
+}
+
 static double hidden_us(const struct rt_forecast *forecast, const struct rt_forecast_launch *launch)
 {
     const struct rt_parallelism *parallel = &forecast->options.parallel;
@@ -156,6 +179,8 @@ static double hidden_us(const struct rt_forecast *forecast, const struct rt_fore
         double blocks = (double)(parallel->context > 1 ? parallel->context : 1);
         return fmin(launch->time_us, (1 - 1 / blocks) * attention_us(forecast, launch));
     }
+    if (launch->kernel.group == RT_GROUP_EXPERT && op == RT_OP_ALL_TO_ALL && parallel->expert_overlap)
+        return exchanged_us(forecast, launch);
     if (launch->kernel.group != RT_GROUP_TENSOR || (op == RT_OP_ALL_TO_ALL))
         return 0;
     const struct rt_forecast_launch *beside = neighbour(forecast, launch, op == RT_OP_ALL_GATHER);

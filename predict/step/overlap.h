@@ -40,6 +40,7 @@ double rt_bucket_bytes(const struct rt_forecast *forecast);
  *   tensor     with `tensor_overlap` in as many chunks as GPUs, beside the product that needs or makes them: all but
  *              one chunk, as far as the product lasts; else, of a gradient, beside the product of the weights' where
  *              the runtime does so
+ *   expert     with `expert_overlap` tokens of a micro batch beside the other pass of another, as far as that lasts
  *   context    what goes round in a ring beside attention: all but the first of its blocks
  */
 void rt_forecast_overlap(struct rt_forecast *forecast);

@@ -14,7 +14,11 @@ import sys
 from runs_csv import Runs, main
 from training import board, cut, divide, model, need, numbers, precision, servers, tables
 
-ALONE = ("Qwen3_235B_a22B", "NVIDIA H100 80GB HBM3")  # tp_comm_overlap=False (configs/qwen/qwen3_llm_pretrain.py)
+ALONE = ("Qwen3_235B_a22B", "H100")  # tp_comm_overlap=False (configs/qwen/qwen3_llm_pretrain.py)
+# Who exchanges tokens, where the recipes (workload_base_configs.py) name neither deepep nor hybridep: alltoall; which of them do so beside another
+# micro batch (moe_a2a_overlap). Runs with dropped tokens are of older recipes.
+ALLTOALL = {("Qwen3_235B_a22B", "H100"), ("Qwen3_235B_a22B", "B200")}
+OVERLAPPED = {("Qwen3_235B_a22B", "H100", 8), ("DeepSeekV3", "B200", 8)}  # of so many stages
 COUNTS = ("GBS", "MBS", "Sequence Length", "TP", "PP", "CP", "VP", "EP", "FSDP")
 
 
@@ -42,6 +46,8 @@ def add_run(runs, row, what, second):
              backend="megatron-bridge", optimizer="adamw", attention="cudnn", option=cut(dp, tp, pp, microbatches, ep),
              cp=cp if cp > 1 else "", vp=vp if vp > 1 else "", sp="1" if tp > 1 else "", tp_overlap="1" if tp > 1 and (name, chip) != ALONE else "",
              shard=("parameters" if count["FSDP"] > 0 else "optimizer") if dp > 1 else "", lora=16 if "LoRA" in what else "", lora_on="qkv" if "LoRA" in what else "",
+             expert_exchange="alltoall" if ep > 1 and ((name, chip) in ALLTOALL or "OSS" in name) else "",
+             expert_overlap="1" if (name, chip, pp) in OVERLAPPED and microbatches > 1 else "",
              software=row["Release"], run=name, **servers(gpus, chip))
 
 

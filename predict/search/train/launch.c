@@ -169,7 +169,10 @@ static void add_megatron(const struct launched *l, struct rt_text *out)
     if (of(l, RT_AXIS_CP) > 1)
         ADD(out, "--context-parallel-size %" PRId64, of(l, RT_AXIS_CP));
     if (of(l, RT_AXIS_EP) > 1)
-        ADD(out, "--expert-model-parallel-size %" PRId64, of(l, RT_AXIS_EP));
+        ADD(out,
+            "--expert-model-parallel-size %" PRId64
+            " --moe-grouped-gemm --moe-token-dispatcher-type flex --moe-enable-deepep",
+            of(l, RT_AXIS_EP));
     ADD(out, "--micro-batch-size %" PRId64 " --global-batch-size %" PRId64 " --seq-length %" PRId64,
         of(l, RT_AXIS_MICRO_BATCH), l->cell->batch, l->request->step.sequence);
     if (l->step.parallel.sequence)

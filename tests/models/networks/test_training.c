@@ -6,8 +6,9 @@
 
 #include <string.h>
 
-static const enum rt_runtime_id frameworks[] = {RT_RUNTIME_MEGATRON,   RT_RUNTIME_MEGATRON_OLD, RT_RUNTIME_FSDP,
-                                                RT_RUNTIME_TORCHTITAN, RT_RUNTIME_DEEPSPEED,    RT_RUNTIME_NANOTRON};
+static const enum rt_runtime_id frameworks[] = {RT_RUNTIME_MEGATRON,  RT_RUNTIME_MEGATRON_OLD,
+                                                RT_RUNTIME_FSDP,      RT_RUNTIME_TORCHTITAN,
+                                                RT_RUNTIME_DEEPSPEED, RT_RUNTIME_NANOTRON};
 
 static struct rt_graph_options options_of(enum rt_runtime_id runtime)
 {
@@ -47,7 +48,8 @@ static struct sum sum_of(const struct rt_graph *graph, enum rt_op_id op, int pha
     return sum;
 }
 
-static struct sum sum_named(const char *name, const struct rt_graph_options *options, enum rt_op_id op, int phase)
+static struct sum sum_named(const char *name, const struct rt_graph_options *options, enum rt_op_id op,
+                            int phase)
 {
     struct rt_graph graph;
     build(name, options, &graph);
@@ -85,7 +87,7 @@ static void test_as_many_products(void)
             struct rt_graph_options eager = options_of(RT_RUNTIME_EAGER), other = options_of(frameworks[f]);
             for (int phase = RT_FORWARD; phase <= RT_BACKWARD; phase++)
                 RT_ASSERT_NEAR(sum_named(models[m], &other, RT_OP_LINEAR, phase).flops,
-                           sum_named(models[m], &eager, RT_OP_LINEAR, phase).flops, 1e-4);
+                               sum_named(models[m], &eager, RT_OP_LINEAR, phase).flops, 1e-4);
             RT_ASSERT_NEAR(parameters_of(models[m], &other), parameters_of(models[m], &eager), 1e-9);
         }
 }
@@ -171,14 +173,15 @@ static void test_sequence_parallel(void)
         double sublayers = 64 + 1; /* the embedding scatters, the head gathers */
         for (int phase = RT_FORWARD; phase <= RT_BACKWARD; phase++) {
             double again = phase == RT_BACKWARD ? 1 : 0;
-            RT_ASSERT_NEAR(sum_named("llama-3-8b", &cut, RT_OP_REDUCE_SCATTER, phase).bytes, sublayers * message, 1e-9);
+            RT_ASSERT_NEAR(sum_named("llama-3-8b", &cut, RT_OP_REDUCE_SCATTER, phase).bytes,
+                           sublayers * message, 1e-9);
             RT_ASSERT_NEAR(sum_named("llama-3-8b", &cut, RT_OP_ALL_GATHER, phase).bytes,
-                       (1 + again) * sublayers * message, 1e-9);
+                           (1 + again) * sublayers * message, 1e-9);
             RT_ASSERT_NEAR(sum_named("llama-3-8b", &cut, RT_OP_LINEAR, phase).flops,
-                       sum_named("llama-3-8b", &whole, RT_OP_LINEAR, phase).flops, 1e-9);
+                           sum_named("llama-3-8b", &whole, RT_OP_LINEAR, phase).flops, 1e-9);
         }
         RT_ASSERT_NEAR(sum_named("llama-3-8b", &cut, RT_OP_RMSNORM, RT_FORWARD).bytes * (double)gpus,
-                   sum_named("llama-3-8b", &whole, RT_OP_RMSNORM, RT_FORWARD).bytes, 1e-9);
+                       sum_named("llama-3-8b", &whole, RT_OP_RMSNORM, RT_FORWARD).bytes, 1e-9);
         CU_ASSERT_TRUE(memory_of("llama-3-8b", &cut).saved < 0.9 * memory_of("llama-3-8b", &whole).saved);
     }
 }
@@ -219,18 +222,21 @@ static void test_context_parallel(void)
             for (int phase = RT_FORWARD; phase <= RT_BACKWARD; phase++) {
                 double scores = sum_named("llama-3-8b", &cut, RT_OP_ATTENTION_CONTEXT, phase).flops +
                                 sum_named("llama-3-8b", &cut, RT_OP_ATTENTION_CROSS, phase).flops;
-                RT_ASSERT_NEAR(scores * (double)gpus, sum_named("llama-3-8b", &whole, RT_OP_ATTENTION_CONTEXT, phase).flops,
-                           1e-3);
+                RT_ASSERT_NEAR(scores * (double)gpus,
+                               sum_named("llama-3-8b", &whole, RT_OP_ATTENTION_CONTEXT, phase).flops, 1e-3);
                 RT_ASSERT_NEAR(sum_named("llama-3-8b", &cut, RT_OP_LINEAR, phase).flops * (double)gpus,
-                           sum_named("llama-3-8b", &whole, RT_OP_LINEAR, phase).flops, 1e-4);
+                               sum_named("llama-3-8b", &whole, RT_OP_LINEAR, phase).flops, 1e-4);
             }
             CU_ASSERT_TRUE(memory_of("llama-3-8b", &cut).saved < memory_of("llama-3-8b", &whole).saved);
         }
     struct rt_graph_options ring = options_of(RT_RUNTIME_MEGATRON);
-    ring.context_parallel = 4; /* 3 messages of keys and values of 2 x 512 tokens, 8 heads of 128, in 32 layers */
+    ring.context_parallel =
+        4; /* 3 messages of keys and values of 2 x 512 tokens, 8 heads of 128, in 32 layers */
     double message = 2.0 * 2 * 512 * 2 * 8 * 128;
-    RT_ASSERT_NEAR(sum_named("llama-3-8b", &ring, RT_OP_SEND_RECEIVE, RT_FORWARD).bytes, 32 * 3 * message, 1e-9);
-    RT_ASSERT_NEAR(sum_named("llama-3-8b", &ring, RT_OP_SEND_RECEIVE, RT_BACKWARD).bytes, 2 * 32 * 3 * message, 1e-9);
+    RT_ASSERT_NEAR(sum_named("llama-3-8b", &ring, RT_OP_SEND_RECEIVE, RT_FORWARD).bytes, 32 * 3 * message,
+                   1e-9);
+    RT_ASSERT_NEAR(sum_named("llama-3-8b", &ring, RT_OP_SEND_RECEIVE, RT_BACKWARD).bytes,
+                   2 * 32 * 3 * message, 1e-9);
 }
 
 /* Experts (58 layers, and one that predicts a token more): one product for all of a GPU's; over all GPUs as
@@ -246,8 +252,9 @@ static void test_experts(void)
         RT_ASSERT_NEAR(sum_named("deepseek-v3", &cut, RT_OP_LINEAR, RT_FORWARD).flops, one.flops, 1e-9);
         double experts = 59.0 * 256 * 3 * 7168 * 2048;
         RT_ASSERT_NEAR(parameters_of("deepseek-v3", &whole) - parameters_of("deepseek-v3", &cut),
-                   experts * (1 - 1 / (double)gpus), 1e-9);
-        double pairs = 2.0 * 2048 * 8 * 7168 * 2 * (double)(gpus - 1) / (double)gpus; /* bytes, there or back */
+                       experts * (1 - 1 / (double)gpus), 1e-9);
+        double pairs =
+            2.0 * 2048 * 8 * 7168 * 2 * (double)(gpus - 1) / (double)gpus; /* bytes, there or back */
         for (int phase = RT_FORWARD; phase <= RT_BACKWARD; phase++)
             RT_ASSERT_NEAR(sum_named("deepseek-v3", &cut, RT_OP_ALL_TO_ALL, phase).bytes, 59 * 2 * pairs,
                            1e-9);
@@ -263,12 +270,13 @@ static void test_recompute(void)
     layers.recompute = RT_RECOMPUTE_LAYERS;
     struct rt_graph_memory all = memory_of("gpt2-large", &none), some = memory_of("gpt2-large", &scores),
                            least = memory_of("gpt2-large", &layers);
-    double heads = 20, pairs = 2 * heads * 2048 * 2048; /* of a layer: softmax, its mask, what dropout puts out */
+    double heads = 20,
+           pairs = 2 * heads * 2048 * 2048; /* of a layer: softmax, its mask, what dropout puts out */
     RT_ASSERT_NEAR(all.saved - some.saved, 36 * pairs * (2 + 1 + 2), 1e-6);
     CU_ASSERT_TRUE(least.saved < 0.2 * some.saved);
     CU_ASSERT_TRUE(all.total > some.total && some.total > least.total);
     RT_ASSERT_NEAR(sum_named("gpt2-large", &scores, RT_OP_BMM, RT_BACKWARD).flops,
-               sum_named("gpt2-large", &none, RT_OP_BMM, RT_BACKWARD).flops * 1.5, 1e-9);
+                   sum_named("gpt2-large", &none, RT_OP_BMM, RT_BACKWARD).flops * 1.5, 1e-9);
 }
 
 /* Adapters alone have gradients and an optimizer's state; the gradient of data flows through all. */
@@ -334,6 +342,10 @@ static void test_refused(void)
         {"llama-3-8b", {{"cp", "2"}, {"attention", "math"}}, "needs attention in one kernel"},
         {"bert-base", {{"cp", "2"}}, "is for decoders"},
         {"t5-base", {{"tp", "2"}, {"sp", "true"}}, "one stack of layers"},
+        {"deepseek-v3", {{"expert_exchange", "alltoall"}}, "give ep 2 or more"},
+        {"deepseek-v3",
+         {{"ep", "2"}, {"dp", "2"}, {"expert_overlap", "true"}},
+         "give microbatches 2 or more"},
         {"llama-3-8b", {{"vp", "2"}}, "give pp 2 or more"},
         {"llama-3-8b", {{"vp", "16"}, {"pp", "4"}}, "give one of 2, 4, 8"},
         {"llama-3-8b", {{"ep", "2"}, {"dp", "2"}}, "has no experts"},

@@ -55,12 +55,15 @@ static void test_collectives_by_the_prior(void)
 }
 
 /* Exchange of experts over `servers` of eight GPUs each, 8 choices a token. */
-static double exchange_us(enum rt_runtime_id runtime, int64_t servers)
+static double exchange_by_us(enum rt_runtime_id runtime, enum rt_expert_exchange who, int64_t servers)
 {
     struct rt_graph graph = {.options = {.dtype = RT_BF16, .runtime = runtime, .step = RT_STEP_TRAINING},
                              .choices = 8};
-    struct rt_parallelism parallel = {
-        .data = 8 * servers, .expert = 8 * servers, .link_gbs = NAN, .cluster = RT_CLUSTER_NONE};
+    struct rt_parallelism parallel = {.data = 8 * servers,
+                                      .expert = 8 * servers,
+                                      .exchange = who,
+                                      .link_gbs = NAN,
+                                      .cluster = RT_CLUSTER_NONE};
     struct rt_collectives c;
     struct rt_collective_time time;
     struct rt_device device;
@@ -76,6 +79,11 @@ static double exchange_us(enum rt_runtime_id runtime, int64_t servers)
     return time.time_us;
 }
 
+static double exchange_us(enum rt_runtime_id runtime, int64_t servers)
+{
+    return exchange_by_us(runtime, RT_EXCHANGE_OWN, servers);
+}
+
 /* A token goes once to each server that holds any of its experts: 1 - 2^-8 of them on two servers, where 4
  * copies of 8 would go. More servers are never faster. */
 static void test_experts_once_a_server(void)
@@ -89,6 +97,15 @@ static void test_experts_once_a_server(void)
         CU_ASSERT_TRUE(exchange_us(RT_RUNTIME_MEGATRON, servers) <
                        exchange_us(RT_RUNTIME_TORCHTITAN, servers));
     }
+}
+
+/* Who is named exchanges, whatever the runtime's own. */
+static void test_who_exchanges(void)
+{
+    CU_ASSERT_EQUAL(exchange_by_us(RT_RUNTIME_MEGATRON, RT_EXCHANGE_ALLTOALL, 4),
+                    exchange_us(RT_RUNTIME_TORCHTITAN, 4));
+    CU_ASSERT_EQUAL(exchange_by_us(RT_RUNTIME_TORCHTITAN, RT_EXCHANGE_DEEPEP, 4),
+                    exchange_us(RT_RUNTIME_MEGATRON, 4));
 }
 
 static double library_us(enum rt_runtime_id runtime, enum rt_step_kind step)
@@ -197,7 +214,7 @@ static void test_hybrid_shares_are_summed_over_copies(void)
     rt_predictor_release(&roofline);
 }
 
-RT_TESTS(RT_TEST(test_experts_once_a_server), RT_TEST(test_collectives_by_the_prior),
-         RT_TEST(test_the_runtime_says_whose_kernels), RT_TEST(test_gradient_sums_queue_on_the_link),
-         RT_TEST(test_gradient_sums_without_overlap), RT_TEST(test_experts_have_buckets_of_their_own),
-         RT_TEST(test_hybrid_shares_are_summed_over_copies))
+RT_TESTS(RT_TEST(test_experts_once_a_server), RT_TEST(test_who_exchanges),
+         RT_TEST(test_collectives_by_the_prior), RT_TEST(test_the_runtime_says_whose_kernels),
+         RT_TEST(test_gradient_sums_queue_on_the_link), RT_TEST(test_gradient_sums_without_overlap),
+         RT_TEST(test_experts_have_buckets_of_their_own), RT_TEST(test_hybrid_shares_are_summed_over_copies))
