@@ -1,5 +1,6 @@
 /* Where descriptions of devices come from: JSON files, the built-in catalogue, overrides. See device.h. */
 #include "datasets/device.h"
+#include "base/array.h"
 #include "base/file.h"
 #include "base/options.h"
 #include "base/status.h"
@@ -11,6 +12,7 @@
 #include <ctype.h>
 #include <jansson.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -158,71 +160,68 @@ static void normalise(const char *name, size_t length, char *out, size_t size)
     out[n] = '\0';
 }
 
-/* Does `wanted` (normalised) name this device? Otherwise *label is its nearest near name, at *nearest;
- * NULL where none is near. */
-static bool names_device(json_t *root, const char *wanted, const char **label, size_t *nearest)
+/* What the boards of the catalogue are called, each its name first, then its aliases. Parsing all of the
+ * catalogue takes longer than a forecast: a file has a key a line, and names have no escapes. */
+struct board_name {
+    size_t board;
+    bool alias;
+    char *text, *plain; /* as it is written; normalised */
+};
+static struct board_name *board_names;
+static size_t name_count, name_capacity;
+static pthread_once_t names_once = PTHREAD_ONCE_INIT;
+
+/* The texts in quotes behind `key`, up to a letter of `end`. */
+static void list_names_of(size_t board, const char *key, const char *end)
 {
-    char candidate[128];
-    json_t *aliases = json_object_get(root, "aliases");
-    *label = NULL;
-    *nearest = (size_t)-1;
-    for (size_t i = 0; i <= json_array_size(aliases); i++) {
-        const char *name = i == 0 ? json_string_value(json_object_get(root, "name"))
-                                  : json_string_value(json_array_get(aliases, i - 1));
-        if (name == NULL)
-            continue;
-        normalise(name, strlen(name), candidate, sizeof candidate);
-        size_t distance = rt_name_distance(candidate, wanted);
-        if (distance == 0)
-            return true;
-        if (rt_name_near(candidate, wanted) && distance < *nearest) {
-            *nearest = distance;
-            *label = name;
-        }
+    const char *found = strstr(rt_device_catalogue_json[board], key);
+    const char *at = found != NULL ? found + strlen(key) : "", *stop = at + strcspn(at, end);
+    while ((at = strchr(at, '"')) != NULL && at < stop) {
+        size_t length = strcspn(++at, "\"");
+        RT_GROW(board_names, name_count, 1, name_capacity);
+        struct board_name *name = &board_names[name_count++];
+        *name = (struct board_name){board, end[0] == ']', rt_format("%.*s", (int)length, at),
+                                    rt_malloc(length + 1)};
+        normalise(at, length, name->plain, length + 1);
+        at += length + 1;
     }
-    return false;
 }
 
-/* Is `wanted` (normalised) anywhere in this description? Parsing all of the catalogue takes longer than a
- * forecast. */
-static bool may_name_device(const char *json, const char *wanted)
+static void list_names(void)
 {
-    size_t length = strlen(json);
-    char *plain = rt_malloc(length + 1);
-    normalise(json, length, plain, length + 1);
-    bool found = strstr(plain, wanted) != NULL;
-    free(plain);
-    return found;
+    for (size_t i = 0; rt_device_catalogue_json[i] != NULL; i++) {
+        list_names_of(i, "\"name\"", "\n");
+        list_names_of(i, "\"aliases\"", "]");
+    }
 }
 
-/* Looks at the `i`th description: RT_OK where it is the device of that name. Otherwise RT_ENOTFOUND, and its
- * nearest name becomes a hint. */
-static int try_description(size_t i, const char *wanted, struct rt_hints *hints, struct rt_device *out,
-                           struct rt_mig *mig)
+/* For the hints, of each board the nearest of its names that are near. */
+static void add_hints(const char *wanted, struct rt_hints *hints)
 {
-    const char *label;
-    size_t distance;
-    json_t *root = parse(rt_device_catalogue_json[i], built_in);
-    int status = root == NULL ? RT_EFORMAT : RT_ENOTFOUND;
-    if (root != NULL && names_device(root, wanted, &label, &distance))
-        status = device_from_object(root, built_in, out, mig);
-    else if (root != NULL && label != NULL)
-        rt_hints_add(hints, label, distance);
-    json_decref(root);
-    return status;
+    for (size_t n = 0; n < name_count;) {
+        const char *label = NULL;
+        size_t nearest = (size_t)-1;
+        for (size_t board = board_names[n].board; n < name_count && board_names[n].board == board; n++) {
+            size_t distance = rt_name_distance(board_names[n].plain, wanted);
+            if (distance < nearest && rt_name_near(board_names[n].plain, wanted)) {
+                nearest = distance;
+                label = board_names[n].text;
+            }
+        }
+        if (label != NULL)
+            rt_hints_add(hints, label, nearest);
+    }
 }
 
 bool rt_device_listed(const char *name, struct rt_device *out)
 {
     struct rt_mig mig;
-    char *quoted = rt_format("\"%s\"", name);
-    bool found = false;
-    for (size_t i = 0; !found && rt_device_catalogue_json[i] != NULL; i++)
-        found = strstr(rt_device_catalogue_json[i], quoted) != NULL &&
-                device_from_json(rt_device_catalogue_json[i], built_in, out, &mig) == RT_OK &&
-                strcmp(out->name, name) == 0;
-    free(quoted);
-    return found;
+    pthread_once(&names_once, list_names);
+    for (size_t n = 0; n < name_count; n++)
+        if (!board_names[n].alias && strcmp(board_names[n].text, name) == 0)
+            return device_from_json(rt_device_catalogue_json[board_names[n].board], built_in, out, &mig) ==
+                   RT_OK;
+    return false;
 }
 
 void rt_device_recall(struct rt_device *device)
@@ -251,20 +250,16 @@ void rt_device_forget(struct rt_device *device)
             rt_device_text(device, t)[0] = '\0';
 }
 
-/* First among the descriptions that hold the name, then among all of them for the hints. */
 static int find_in_catalogue(const char *name, size_t length, struct rt_device *out, struct rt_mig *mig)
 {
     char wanted[128];
     struct rt_hints hints = {0};
     normalise(name, length, wanted, sizeof wanted);
-    for (int all = 0; all < 2; all++)
-        for (size_t i = 0; rt_device_catalogue_json[i] != NULL; i++) {
-            if (!all && !may_name_device(rt_device_catalogue_json[i], wanted))
-                continue;
-            int status = try_description(i, wanted, all ? &hints : &(struct rt_hints){0}, out, mig);
-            if (status != RT_ENOTFOUND)
-                return status;
-        }
+    pthread_once(&names_once, list_names);
+    for (size_t n = 0; n < name_count; n++)
+        if (strcmp(board_names[n].plain, wanted) == 0)
+            return device_from_json(rt_device_catalogue_json[board_names[n].board], built_in, out, mig);
+    add_hints(wanted, &hints);
     char *near = rt_hints_words(&hints);
     int status =
         rt_fail(RT_ENOTFOUND, "unknown GPU \"%.*s\"%s; `rooftile devices` lists all, or give a JSON file",
@@ -531,29 +526,19 @@ void rt_device_reads(const char *spec, struct rt_names *paths)
 
 /* ---- names, for a shell ---- */
 
-/* The shortest of the name and its aliases that a shell takes without quotes; NULL: none is. */
-static const char *shortest_name(const json_t *root)
-{
-    const json_t *aliases = json_object_get(root, "aliases");
-    const char *shortest = NULL;
-    for (size_t i = 0; i <= json_array_size(aliases); i++) {
-        const char *name =
-            json_string_value(i == 0 ? json_object_get(root, "name") : json_array_get(aliases, i - 1));
-        if (name != NULL && strpbrk(name, " ()") == NULL &&
-            (shortest == NULL || strlen(name) < strlen(shortest)))
-            shortest = name;
-    }
-    return shortest;
-}
-
+/* The shortest of its names that a shell takes without quotes. */
 void rt_device_suggest(struct rt_text *list)
 {
-    for (size_t i = 0; rt_device_catalogue_json[i] != NULL; i++) {
-        json_t *root = parse(rt_device_catalogue_json[i], built_in);
-        const char *name = shortest_name(root);
-        if (name != NULL)
-            rt_text_add(list, "%s\t%s\n", name, json_string_value(json_object_get(root, "name")));
-        json_decref(root);
+    pthread_once(&names_once, list_names);
+    for (size_t n = 0; n < name_count;) {
+        const struct board_name *board = &board_names[n];
+        const char *shortest = NULL;
+        for (; n < name_count && board_names[n].board == board->board; n++)
+            if (strpbrk(board_names[n].text, " ()") == NULL &&
+                (shortest == NULL || strlen(board_names[n].text) < strlen(shortest)))
+                shortest = board_names[n].text;
+        if (shortest != NULL)
+            rt_text_add(list, "%s\t%s\n", shortest, board->text);
     }
     rt_text_add(list, ":files json\n");
 }
