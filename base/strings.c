@@ -187,6 +187,13 @@ size_t rt_name_distance(const char *a, const char *b)
     return distance_with(a, b, 1);
 }
 
+/* Is that distance at most `most`? It is no less than what the lengths differ by. */
+static bool is_within(const char *a, const char *b, size_t replaced, size_t most)
+{
+    size_t m = strlen(a), n = strlen(b) < 127 ? strlen(b) : 127;
+    return (m > n ? m - n : n - m) <= most && distance_with(a, b, replaced) <= most;
+}
+
 static void digits_of(const char *name, char out[128])
 {
     size_t n = 0;
@@ -217,15 +224,16 @@ static bool letters_swapped(const char *a, const char *b)
 bool rt_name_near(const char *known, const char *wanted)
 {
     char digits[128], known_digits[128];
+    size_t length = strlen(wanted), m = strlen(known), n = length < 127 ? length : 127;
+    if ((m > n ? m - n : n - m) > 2 + length / 3 && strncmp(known, wanted, m < n ? m : n) != 0)
+        return false; /* most of a catalogue */
     digits_of(wanted, digits);
     digits_of(known, known_digits);
-    size_t length = strlen(wanted);
     if (digits[0] == '\0' && known_digits[0] == '\0')
-        return rt_name_distance(known, wanted) <= 1 + length / 3;
+        return is_within(known, wanted, 1, 1 + length / 3);
     if (letters_swapped(known, wanted) || goes_on(wanted, known, true) || goes_on(known, wanted, false))
         return true;
-    return distance_with(known_digits, digits, 2) <= 1 &&
-           distance_with(known, wanted, 2) <= (size_t)(length < 6 ? 1 : 2);
+    return is_within(known_digits, digits, 2, 1) && is_within(known, wanted, 2, length < 6 ? 1 : 2);
 }
 
 void rt_hints_add(struct rt_hints *hints, const char *name, size_t distance)

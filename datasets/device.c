@@ -202,8 +202,10 @@ static void add_hints(const char *wanted, struct rt_hints *hints)
         const char *label = NULL;
         size_t nearest = (size_t)-1;
         for (size_t board = board_names[n].board; n < name_count && board_names[n].board == board; n++) {
+            if (!rt_name_near(board_names[n].plain, wanted))
+                continue;
             size_t distance = rt_name_distance(board_names[n].plain, wanted);
-            if (distance < nearest && rt_name_near(board_names[n].plain, wanted)) {
+            if (distance < nearest) {
                 nearest = distance;
                 label = board_names[n].text;
             }

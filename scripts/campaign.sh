@@ -128,13 +128,17 @@ memory_turn() { # COMMAND
     cd "$state/memory" || return
     local from all to log=$state/found/memory-$1.log until=$((SECONDS + seconds)) before made=()
     # shellcheck disable=SC2046  # a list of words
-    [ -e "$1.said" ] || { LD_PRELOAD=$state/fail_nth.so FAIL_COUNT=$1.all "$ROOFTILE" $(memory_words "$1") >"$1.said" && cp out "$1.whole" 2>/dev/null; rm -f out; }
-    [ ! -e "$1.whole" ] || made=(FAIL_MADE=out FAIL_WHOLE="$1.whole")
+    if [ ! -e "$1.said" ]; then
+        SOURCE_DATE_EPOCH=1500000000 "$ROOFTILE" $(memory_words "$1") >"$1.said" && cp out "$1.old" 2>/dev/null # what is there before
+        LD_PRELOAD=$state/fail_nth.so FAIL_COUNT=$1.all "$ROOFTILE" $(memory_words "$1") >"$1.said" && cp out "$1.whole" 2>/dev/null
+    fi
+    [ ! -e "$1.whole" ] || made=(FAIL_MADE=out FAIL_WHOLE="$1.whole" FAIL_OLD="$1.old")
     all=$(cat "$1.all") from=$(cat "$1.next" 2>/dev/null || echo 1) did=0
     before=$(cat "$log" 2>/dev/null | wc -l)
     while [ $SECONDS -lt $until ]; do
         [ "$from" -le "$all" ] || from=1
         to=$((from + 999 < all ? from + 999 : all))
+        cp "$1.old" out 2>/dev/null
         # shellcheck disable=SC2046
         env ${made[@]+"${made[@]}"} LD_PRELOAD=$state/fail_nth.so FAIL_FROM=$from FAIL_TO=$to FAIL_LOG=$log FAIL_SAID=$1.said "$ROOFTILE" $(memory_words "$1") </dev/null
         did=$((did + to - from + 1)) from=$((to + 1))

@@ -73,9 +73,9 @@ static int read_model(const json_t *root, const char *changes, struct rt_model *
 
 /* A name that is looked for, the nearest one of a model so far, and the names that are near. */
 struct search {
-    char wanted[128]; /* normalised */
+    char wanted[128];    /* normalised */
     const char *changes; /* of its config (rt_config_changes); NULL: none */
-    size_t nearest;   /* (size_t)-1: none */
+    size_t nearest;      /* (size_t)-1: none */
     struct rt_hints hints;
 };
 
@@ -84,10 +84,13 @@ static bool matches(struct search *search, const char *name)
 {
     char candidate[128];
     normalise(name, candidate, sizeof candidate);
-    size_t distance = rt_name_distance(candidate, search->wanted);
-    if (rt_name_near(candidate, search->wanted) && distance < search->nearest)
-        search->nearest = distance;
-    return distance == 0;
+    if (strcmp(candidate, search->wanted) == 0)
+        return true;
+    if (rt_name_near(candidate, search->wanted)) {
+        size_t distance = rt_name_distance(candidate, search->wanted);
+        search->nearest = distance < search->nearest ? distance : search->nearest;
+    }
+    return false;
 }
 
 static bool names_transformer(struct search *search, const json_t *root)

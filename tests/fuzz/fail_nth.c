@@ -5,12 +5,13 @@
  * it, which is little, and not the run before it.
  *
  *     LD_PRELOAD=fail_nth.so FAIL_COUNT=FILE rooftile ...           runs it once as it is; FILE gets how many there are
- *     LD_PRELOAD=fail_nth.so FAIL_FROM=1 FAIL_TO=900 FAIL_LOG=FILE FAIL_SAID=OUTPUT [FAIL_MADE=OUT FAIL_WHOLE=REFERENCE]
- *         rooftile ...
+ *     LD_PRELOAD=fail_nth.so FAIL_FROM=1 FAIL_TO=900 FAIL_LOG=FILE FAIL_SAID=OUTPUT
+ *         [FAIL_MADE=OUT FAIL_WHOLE=REFERENCE FAIL_OLD=BEFORE] rooftile ...
  *
  * FILE gets a line for each child that ended as none may: by a signal; not within a minute; with status 0 and
  * another standard output than OUTPUT, of commands without OUT (reports of others say how long they took);
- * with another OUT than REFERENCE; with another status and no sentence. The line ends with where the
+ * with another OUT than REFERENCE; with another status and no sentence; however it ended, with an OUT that is
+ * neither REFERENCE nor BEFORE, which is what OUT was when the command began. The line ends with where the
  * allocation was asked for: offsets in the program, the innermost first (addr2line -f).
  *
  * A child works in a folder of its own, "failing", with copies of the files "out*" and a link to "in"; files
@@ -19,6 +20,7 @@
  */
 #define _GNU_SOURCE
 #include <dirent.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <execinfo.h>
 #include <fcntl.h>
@@ -67,22 +69,24 @@ static bool same_file(int a, const char *path)
     return same;
 }
 
-/* Is there a file of the name in the child's folder, with other bytes than the reference? */
-static bool differs(const char *name, const char *reference)
+/* Has the file of the name in the child's folder the bytes of the reference? */
+static bool is_like(const char *name, const char *reference)
 {
     char path[256];
     snprintf(path, sizeof path, "%s/%s", folder, name);
     int file = open(path, O_RDONLY);
-    bool other = file >= 0 && !same_file(file, reference);
+    bool same = file >= 0 && same_file(file, reference);
     close(file);
-    return other;
+    return same;
 }
 
 /* What was wrong; NULL: nothing. */
 static const char *judge(int status, int out, int err)
 {
-    const char *name = getenv("FAIL_MADE"), *reference = getenv("FAIL_WHOLE");
+    const char *name = getenv("FAIL_MADE"), *reference = getenv("FAIL_WHOLE"), *old = getenv("FAIL_OLD");
     struct stat sentence;
+    if (name != NULL && !is_like(name, reference) && !is_like(name, old))
+        return "an output is lost";
     if (WIFSIGNALED(status))
         return WTERMSIG(status) == SIGALRM ? "does not end" : strsignal(WTERMSIG(status));
     if (WEXITSTATUS(status) > 2)
@@ -91,7 +95,7 @@ static const char *judge(int status, int out, int err)
         return fstat(err, &sentence) == 0 && sentence.st_size > 0 ? NULL : "fails without a sentence";
     if (name == NULL && !same_file(out, getenv("FAIL_SAID")))
         return "status 0, another output";
-    return name != NULL && reference != NULL && differs(name, reference) ? "status 0, another file" : NULL;
+    return name != NULL && !is_like(name, reference) ? "status 0, another file" : NULL;
 }
 
 /* The offsets of "program(+0x1234)" in what backtrace_symbols_fd() wrote. */
@@ -254,6 +258,15 @@ __attribute__((destructor)) static void end(void)
         fprintf(file, "%ld\n", count);
         fclose(file);
     }
+}
+
+/* Relative names stay so: the child's files lie in its folder. */
+char *realpath(const char *path, char *room)
+{
+    char *(*real)(const char *, char *) = (char *(*)(const char *, char *))dlsym(RTLD_NEXT, "realpath");
+    if (path[0] == '/' || said < 0)
+        return real(path, room);
+    return access(path, F_OK) != 0 ? NULL : room != NULL ? strcpy(room, path) : strdup(path);
 }
 
 /* ---- allocations ---- */
