@@ -10,9 +10,9 @@
  *
  * FILE gets a line for each child that ended as none may: by a signal; not within a minute; with status 0 and
  * another standard output than OUTPUT, of commands without OUT (reports of others say how long they took);
- * with another OUT than REFERENCE; with another status and no sentence; however it ended, with an OUT that is
- * neither REFERENCE nor BEFORE, which is what OUT was when the command began. The line ends with where the
- * allocation was asked for: offsets in the program, the innermost first (addr2line -f).
+ * with another OUT than REFERENCE; with another status and no sentence; by a signal or with another status
+ * and an OUT that is neither REFERENCE nor BEFORE, which is what OUT was when the command began. The line
+ * ends with where the allocation was asked for: offsets in the program, the innermost first (addr2line -f).
  *
  * A child works in a folder of its own, "failing", with copies of the files "out*" and a link to "in"; files
  * that are open for writing are its copies. Offsets of files that it shares are put back. What the command
@@ -85,7 +85,9 @@ static const char *judge(int status, int out, int err)
 {
     const char *name = getenv("FAIL_MADE"), *reference = getenv("FAIL_WHOLE"), *old = getenv("FAIL_OLD");
     struct stat sentence;
-    if (name != NULL && !is_like(name, reference) && !is_like(name, old))
+    bool whole = name == NULL || is_like(name, reference),
+         ended = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    if (!whole && !ended && !is_like(name, old))
         return "an output is lost";
     if (WIFSIGNALED(status))
         return WTERMSIG(status) == SIGALRM ? "does not end" : strsignal(WTERMSIG(status));
@@ -95,7 +97,7 @@ static const char *judge(int status, int out, int err)
         return fstat(err, &sentence) == 0 && sentence.st_size > 0 ? NULL : "fails without a sentence";
     if (name == NULL && !same_file(out, getenv("FAIL_SAID")))
         return "status 0, another output";
-    return name != NULL && !is_like(name, reference) ? "status 0, another file" : NULL;
+    return whole ? NULL : "status 0, another file";
 }
 
 /* The offsets of "program(+0x1234)" in what backtrace_symbols_fd() wrote. */
