@@ -71,8 +71,10 @@ static int read_model(const json_t *root, const char *changes, struct rt_model *
     return status;
 }
 
-/* A name that is looked for, the nearest one of a model so far, and the names that are near. */
+/* A name that is looked for, the nearest one of a model so far, and the names that are near. All descriptions
+ * are looked at for the hints alone: the one of that name holds it. */
 struct search {
+    bool hinting;
     char wanted[128];    /* normalised */
     const char *changes; /* of its config (rt_config_changes); NULL: none */
     size_t nearest;      /* (size_t)-1: none */
@@ -86,7 +88,7 @@ static bool matches(struct search *search, const char *name)
     normalise(name, candidate, sizeof candidate);
     if (strcmp(candidate, search->wanted) == 0)
         return true;
-    if (rt_name_near(candidate, search->wanted)) {
+    if (search->hinting && rt_name_near(candidate, search->wanted)) {
         size_t distance = rt_name_distance(candidate, search->wanted);
         search->nearest = distance < search->nearest ? distance : search->nearest;
     }
@@ -150,6 +152,8 @@ static char *letters_of(const char *text)
  */
 static bool may_name(const struct search *search, const char *json)
 {
+    if (search->hinting)
+        return true;
     char *letters = letters_of(json), *wanted = letters_of(search->wanted);
     bool found = strstr(letters, wanted) != NULL;
     free(letters);
@@ -172,18 +176,13 @@ static int try_description(struct search *search, size_t i, struct rt_model *out
     return status;
 }
 
-/* First among the descriptions that hold the name, then among all of them for the hints. RT_ENOTFOUND without
- * a sentence where no transformer has the name. */
+/* RT_ENOTFOUND without a sentence where no transformer has the name. */
 static int find_transformer(struct search *search, struct rt_model *out)
 {
-    struct search first = {.changes = search->changes, .nearest = (size_t)-1};
-    memcpy(first.wanted, search->wanted, sizeof first.wanted);
     int status = RT_ENOTFOUND;
     for (size_t i = 0; rt_model_zoo_json[i] != NULL && status == RT_ENOTFOUND; i++)
-        if (may_name(&first, rt_model_zoo_json[i]))
-            status = try_description(&first, i, out);
-    for (size_t i = 0; rt_model_zoo_json[i] != NULL && status == RT_ENOTFOUND; i++)
-        status = try_description(search, i, out);
+        if (may_name(search, rt_model_zoo_json[i]))
+            status = try_description(search, i, out);
     return status;
 }
 
@@ -371,18 +370,13 @@ static int try_row(struct search *search, size_t i, struct rt_model *out)
     return status;
 }
 
-/* First among the rows that hold the name, then among all of them for the hints. RT_ENOTFOUND without a
- * sentence where no row has the name. */
+/* RT_ENOTFOUND without a sentence where no row has the name. */
 static int find_row(struct search *search, struct rt_model *out)
 {
-    struct search first = {.changes = search->changes, .nearest = (size_t)-1};
-    memcpy(first.wanted, search->wanted, sizeof first.wanted);
     int status = RT_ENOTFOUND;
     for (size_t i = 0; rt_model_hub_json[i] != NULL && status == RT_ENOTFOUND; i++)
-        if (may_name(&first, rt_model_hub_json[i]))
-            status = try_row(&first, i, out);
-    for (size_t i = 0; rt_model_hub_json[i] != NULL && status == RT_ENOTFOUND; i++)
-        status = try_row(search, i, out);
+        if (may_name(search, rt_model_hub_json[i]))
+            status = try_row(search, i, out);
     return status;
 }
 
@@ -424,11 +418,8 @@ static int check_changes(const char *changes, const char *name, const struct rt_
                    changes, name);
 }
 
-/* RT_ENOTFOUND without a sentence where nothing has the name. */
-static int find_named(struct search *search, const char *name, const char *changes, struct rt_model *out)
+static int find_among_all(struct search *search, const char *name, struct rt_model *out)
 {
-    search->nearest = (size_t)-1;
-    search->changes = changes;
     normalise(name, search->wanted, sizeof search->wanted);
     int status = find_transformer(search, out);
     if (status == RT_ENOTFOUND)
@@ -437,6 +428,17 @@ static int find_named(struct search *search, const char *name, const char *chang
         status = find_row(search, out);
     if (status == RT_ENOTFOUND && strncasecmp(name, "timm/", 5) == 0) /* the same network in both */
         status = find_timm(search, name + 5, out);
+    return status;
+}
+
+/* RT_ENOTFOUND without a sentence where nothing has the name. */
+static int find_named(struct search *search, const char *name, const char *changes, struct rt_model *out)
+{
+    *search = (struct search){.nearest = (size_t)-1, .changes = changes};
+    int status = find_among_all(search, name, out);
+    search->hinting = true;
+    if (status == RT_ENOTFOUND)
+        status = find_among_all(search, name, out);
     return status == RT_OK ? check_changes(changes, name, out) : status;
 }
 
