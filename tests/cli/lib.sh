@@ -69,6 +69,8 @@ needs_pytorch() {
     skip_all "$1" "no python3 with PyTorch"
 }
 
+# plain_only NAME WHY: skips it where the program has sanitizers.
+plain_only() { ! grep -q '^ROOFTILE_SANITIZE:BOOL=ON' "$(dirname "$ROOFTILE")/CMakeCache.txt" || skip_all "$1" "$2"; }
 skip_all() { echo "skipped $1: $2"; exit 77; }
 finish() { [ $failures = 0 ]; exit; }
 # is NAME GOT WANTED

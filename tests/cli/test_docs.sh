@@ -1,5 +1,6 @@
 # The pages: links, paths, functions and options that they name exist, nothing is said twice, README stays short.
 . "$ROOFTILE_SOURCE/tests/cli/lib.sh"
+plain_only docs "pages are the same without sanitizers, and cli.help runs every help text"
 cd "$ROOFTILE_SOURCE" || exit 1
 pages=$(find . -name '*.md' -not -path './build*' -not -path './.*' -not -path '*/node_modules/*' | sed 's,^\./,,' | sort)
 docs=$(grep -E '^(README.md|docs/)' <<<"$pages")

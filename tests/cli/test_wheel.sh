@@ -1,5 +1,6 @@
 # scripts/wheel.py: the wheel in a bare virtual environment, without this tree, its library or its predictor, forecasts by program and module.
 . "$(dirname "$0")/lib.sh"
+plain_only wheel "a wheel is built without sanitizers, by whichever build asks for it"
 command -v python3 >/dev/null || skip_all wheel "no python3"
 python3 -c 'import venv, ensurepip' 2>/dev/null || skip_all wheel "python3 has no pip"
 [ "$(uname -m)" = x86_64 ] || skip_all wheel "no x86-64"
