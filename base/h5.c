@@ -16,9 +16,9 @@ static hid_t create_file(const char *name)
 {
     hid_t access = rt_h5_access_properties(), creation = H5Pcreate(H5P_FILE_CREATE);
 #if H5_VERSION_GE(1, 10, 7)
-    H5Pset_file_locking(access, false, true);
+    access = rt_h5_properties(access, H5Pset_file_locking(access, false, true) >= 0);
 #endif
-    H5Pset_obj_track_times(creation, 0);
+    creation = rt_h5_properties(creation, H5Pset_obj_track_times(creation, 0) >= 0);
     hid_t id = H5Fcreate(name, H5F_ACC_TRUNC, creation, access);
     H5Pclose(access);
     H5Pclose(creation);
@@ -173,7 +173,7 @@ int rt_h5_version(const struct rt_h5 *file)
 int rt_h5_make_group(struct rt_h5 *file, const char *path)
 {
     hid_t creation = H5Pcreate(H5P_GROUP_CREATE);
-    H5Pset_obj_track_times(creation, 0);
+    creation = rt_h5_properties(creation, H5Pset_obj_track_times(creation, 0) >= 0);
     hid_t group = H5Gcreate2(file->id, path, H5P_DEFAULT, creation, H5P_DEFAULT);
     H5Pclose(creation);
     if (group < 0)
@@ -217,8 +217,8 @@ int rt_h5_each_child(struct rt_h5 *file, const char *group, rt_h5_visit visit, v
     }
     hid_t id = rt_h5_library_id(file);
     struct visitor visitor = {file, visit, context, 0};
-    if (H5Literate_by_name(id, group, H5_INDEX_NAME, H5_ITER_INC, NULL, visit_link, &visitor,
-                           file->links) < 0)
+    if (H5Literate_by_name(id, group, H5_INDEX_NAME, H5_ITER_INC, NULL, visit_link, &visitor, file->links) <
+        0)
         return rt_h5_fail_read(file, group);
     return visitor.result;
 }

@@ -47,13 +47,17 @@ static hid_t file_type(enum rt_h5_type type)
     }
 }
 
-/* The enum type of an array over 8 bits in memory and file alike; the caller closes it. */
+/* The enum type of an array over 8 bits in memory and file alike; the caller closes it. Negative: HDF5
+ * failed. */
 static hid_t enum_type(const struct rt_h5_array *array)
 {
     hid_t type = H5Tenum_create(H5T_STD_U8LE);
-    for (size_t i = 0; i < array->name_count; i++) {
+    for (size_t i = 0; type >= 0 && i < array->name_count; i++) {
         uint8_t value = (uint8_t)i;
-        H5Tenum_insert(type, array->names[i], &value);
+        if (H5Tenum_insert(type, array->names[i], &value) < 0) {
+            H5Tclose(type);
+            type = H5I_INVALID_HID;
+        }
     }
     return type;
 }
@@ -63,14 +67,11 @@ static hid_t creation_properties(enum rt_h5_type type, size_t count)
 {
     hsize_t chunk = count < 1 ? 1 : count < CHUNK ? count : CHUNK;
     hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
-    H5Pset_chunk(creation, 1, &chunk);
-    if (type != RT_H5_F32) {
-        H5Pset_shuffle(creation);
-        H5Pset_deflate(creation, DEFLATE_LEVEL);
-    }
-    H5Pset_fletcher32(creation);
-    H5Pset_obj_track_times(creation, 0);
-    return creation;
+    bool set = H5Pset_chunk(creation, 1, &chunk) >= 0;
+    if (type != RT_H5_F32)
+        set = set && H5Pset_shuffle(creation) >= 0 && H5Pset_deflate(creation, DEFLATE_LEVEL) >= 0;
+    set = set && H5Pset_fletcher32(creation) >= 0 && H5Pset_obj_track_times(creation, 0) >= 0;
+    return rt_h5_properties(creation, set);
 }
 
 static size_t type_size(enum rt_h5_type type)
@@ -96,14 +97,17 @@ static int write_values(struct rt_h5 *file, const struct rt_h5_array *array, hid
     return status;
 }
 
-/* A new array of that length; `missing` (NULL: none) is what reads where nothing is stored. */
+/* A new array of that length; `missing` (NULL: none) is what reads where nothing is stored. Negative where
+ * HDF5 failed at any of it: an array without its filters or its missing value would lie. */
 static hid_t create_array(struct rt_h5 *file, const struct rt_h5_array *array, hid_t named, size_t count,
                           const void *missing)
 {
     hsize_t extent = count, most = H5S_UNLIMITED;
     hid_t space = H5Screate_simple(1, &extent, &most), creation = creation_properties(array->type, count);
-    if (missing != NULL)
-        H5Pset_fill_value(creation, named >= 0 ? named : memory_type(array->type), missing);
+    bool set = array->names == NULL || named >= 0;
+    if (set && missing != NULL)
+        set = H5Pset_fill_value(creation, named >= 0 ? named : memory_type(array->type), missing) >= 0;
+    creation = rt_h5_properties(creation, set);
     hid_t dataset = H5Dcreate2(file->id, array->path, named >= 0 ? named : file_type(array->type), space,
                                H5P_DEFAULT, creation, H5P_DEFAULT);
     H5Pclose(creation);

@@ -51,9 +51,8 @@ int rt_h5_set_text(struct rt_h5 *file, const char *object, const char *name, con
                        "%s: attribute \"%s\" of %s would be \"%.200s\", which is not UTF-8; correct it",
                        file->path, name, object, text);
     hid_t type = H5Tcopy(H5T_C_S1);
-    H5Tset_size(type, strlen(text) + 1);
-    H5Tset_cset(type, H5T_CSET_UTF8);
-    int status = set_attribute(file, object, name, type, text);
+    bool set = H5Tset_size(type, strlen(text) + 1) >= 0 && H5Tset_cset(type, H5T_CSET_UTF8) >= 0;
+    int status = set ? set_attribute(file, object, name, type, text) : rt_h5_fail_write(file, name);
     H5Tclose(type);
     return status;
 }

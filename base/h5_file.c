@@ -16,9 +16,16 @@ void rt_h5_quiet_library(void)
 hid_t rt_h5_access_properties(void)
 {
     hid_t access = H5Pcreate(H5P_FILE_ACCESS);
-    H5Pset_libver_bounds(access, H5F_LIBVER_V110, H5F_LIBVER_V110);
-    H5Pset_fclose_degree(access, H5F_CLOSE_STRONG);
-    return access;
+    return rt_h5_properties(access, H5Pset_libver_bounds(access, H5F_LIBVER_V110, H5F_LIBVER_V110) >= 0 &&
+                                        H5Pset_fclose_degree(access, H5F_CLOSE_STRONG) >= 0);
+}
+
+hid_t rt_h5_properties(hid_t properties, bool set)
+{
+    if (set)
+        return properties;
+    H5Pclose(properties);
+    return H5I_INVALID_HID;
 }
 
 /* ---- failures ---- */
@@ -99,7 +106,8 @@ int rt_h5_open_by_library(struct rt_h5 *file)
         return rt_fail(RT_EFORMAT, "%s: cannot be opened (%s): truncated or damaged, restore it from a copy",
                        file->path, rt_h5_reason());
     file->links = H5Pcreate(H5P_DATASET_ACCESS);
-    H5Pset_elink_cb(file->links, refuse_outside, file);
+    if (H5Pset_elink_cb(file->links, refuse_outside, file) < 0)
+        return rt_h5_fail_read(file, "links");
     return RT_OK;
 }
 

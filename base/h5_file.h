@@ -23,6 +23,9 @@ struct rt_h5 {
 /* Before any other call of the library: HDF5 1.10 repeats a failed write at exit and crashes. */
 void rt_h5_quiet_library(void);
 hid_t rt_h5_access_properties(void);
+/* The properties where all of them were set; else closes them and is negative, so that what is made with them
+ * fails. */
+hid_t rt_h5_properties(hid_t properties, bool set);
 
 /* Opens a file for reading; RT_EFORMAT. */
 int rt_h5_open_by_library(struct rt_h5 *file);
