@@ -11,7 +11,8 @@
 
 /* --- what runs are grouped by --- */
 
-static const char *const properties[] = {"gpu", "backend", "model", "precision", "concurrency", "note", "grade"};
+static const char *const properties[] = {"gpu",         "backend", "model", "precision",
+                                         "concurrency", "note",    "grade"};
 
 static int property_find(const char *name, size_t length)
 {
@@ -95,6 +96,7 @@ static const struct rt_pool_column columns[] = {COLUMN("count", "n", TPOT, N),
                                                 COLUMN("tpot_median", "TPOT %", TPOT, MEDIAN),
                                                 COLUMN("tpot_mape", "mean", TPOT, MAPE),
                                                 COLUMN("tpot_bias", "sign", TPOT, BIAS),
+                                                COLUMN("tpot_coverage", "in 90%", TPOT, COVERAGE),
                                                 COLUMN("throughput_median", "tokens/s %", THROUGHPUT, MEDIAN),
                                                 COLUMN("throughput_mape", "mean", THROUGHPUT, MAPE),
                                                 COLUMN("throughput_bias", "sign", THROUGHPUT, BIAS),
@@ -259,6 +261,7 @@ static void add_runs(struct rt_report *report, const struct rt_serving_evaluatio
                                                    {"ttft_forecast_ms", NULL, 'f', 1},
                                                    {"output_per_s", NULL, 'f', 1},
                                                    {"output_forecast_per_s", NULL, 'f', 1},
+                                                   {"half_width_ln", NULL, 'f', 4},
                                                    {"note", NULL, 's', 0}};
     struct rt_table *table = rt_table_new(run_columns, RT_COUNT(run_columns));
     for (size_t i = 0; i < evaluation->items.count; i++) {
@@ -272,7 +275,7 @@ static void add_runs(struct rt_report *report, const struct rt_serving_evaluatio
                      (long long)run->concurrency, measured[RT_QUANTITY_TPOT] / 1e3,
                      forecast[RT_QUANTITY_TPOT] / 1e3, measured[RT_QUANTITY_TTFT] / 1e3,
                      forecast[RT_QUANTITY_TTFT] / 1e3, measured[RT_QUANTITY_THROUGHPUT],
-                     forecast[RT_QUANTITY_THROUGHPUT], run->text[RT_SERVING_NOTE]);
+                     forecast[RT_QUANTITY_THROUGHPUT], run->ln_half_width, run->text[RT_SERVING_NOTE]);
         rt_table_row_json(table, "trust", rt_trust_json(&run->trust));
     }
     json_t *rows = rt_table_json(table);

@@ -358,6 +358,16 @@ static int simulate(const struct servers *servers, const struct rt_serving_run *
     return RT_OK;
 }
 
+/* Of a decode step of its users at their mean context. */
+static double half_width_of(const struct rt_deployment *decodes, const struct rt_serving_run *run)
+{
+    int64_t servers = decodes->group.replicas, users = (run->concurrency + servers - 1) / servers;
+    double shorter = (1 + run->least) / 2;
+    const struct rt_serve_batch batch =
+        rt_deployment_decodes(decodes, users, shorter * ((double)run->input + (double)run->output / 2));
+    return rt_deployment_ln_half_width(decodes, &batch);
+}
+
 static void judge_job(const struct builder *builder, const struct job *job)
 {
     struct servers servers;
@@ -369,10 +379,12 @@ static void judge_job(const struct builder *builder, const struct job *job)
         run->server = servers.server;
         run->architecture = servers.architecture;
         run->dtype = servers.dtype;
-        if (own == RT_OK)
+        if (own == RT_OK) {
             run->trust = rt_step_cost_trust(decodes->cost);
-        else
+            run->ln_half_width = half_width_of(decodes, run);
+        } else {
             run->reason = rt_strdup(rt_error());
+        }
     }
     close_servers(&servers);
 }
@@ -471,6 +483,7 @@ static void collect(struct builder *builder)
         struct rt_scored_item *item = rt_scored_items_add(&evaluation->items);
         double measured =
             isnan(run->output_per_s) ? output_per_s_of(run, run->ttft_us, run->tpot_us) : run->output_per_s;
+        item->ln_half_width = run->ln_half_width;
         set(item, RT_QUANTITY_TPOT, run->tpot_us, forecast->tpot_us);
         set(item, RT_QUANTITY_TTFT, run->ttft_us, forecast->ttft_us);
         set(item, RT_QUANTITY_THROUGHPUT, measured, forecast->output_per_s);

@@ -58,9 +58,10 @@ struct rt_serving_run {
     double least, ttft_us, tpot_us, output_per_s; /* NaN: was not measured */
     size_t line;
     struct rt_trust trust; /* of the decode steps of those that were simulated: predict/step/grade.h */
-    bool asked;                                /* of the devices and models that were asked for */
+    double ln_half_width;  /* of their interval: rt_deployment_ln_half_width */
+    bool asked;            /* of the devices and models that were asked for */
     const char *server, *architecture, *dtype; /* constant: what runs it, set where it was forecast */
-    char *reason; /* owned: why it cannot be forecast; NULL: it can */
+    char *reason;                              /* owned: why it cannot be forecast; NULL: it can */
 };
 
 struct rt_serving_runs {

@@ -451,12 +451,11 @@ static void halves(const struct service *service, const struct rt_serve_point *p
     double running = fmax(1, round(r->running_mean / (double)decodes->group.replicas));
     int64_t budget = service->serve.group.scheduler.budget;
     struct rt_serve_chunk chunk = {.tokens = length < (double)budget ? (int64_t)ceil(length) : budget};
-    struct rt_serve_batch batch = {.decodes = (int64_t)running,
-                                   .padded = (int64_t)running,
-                                   .context = running * (length + r->output_tokens / requests / 2)};
-    *decode = rt_step_cost_ln_half_width(decodes->cost, &batch);
+    struct rt_serve_batch batch =
+        rt_deployment_decodes(decodes, (int64_t)running, length + r->output_tokens / requests / 2);
+    *decode = rt_deployment_ln_half_width(decodes, &batch);
     batch = (struct rt_serve_batch){.chunks = &chunk, .chunk_count = 1};
-    *prefill = rt_step_cost_ln_half_width(service->serve.cost, &batch);
+    *prefill = rt_deployment_ln_half_width(&service->serve, &batch);
 }
 
 static int simulate_scaled(const struct rt_serve_load *load, const struct rt_serve_system *system,

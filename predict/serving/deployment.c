@@ -4,6 +4,7 @@
 #include "models/networks/architectures/architecture.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "models/predictors/predictor/conformal_interval.h"
 #include "predict/step/host.h"
 
 #include <inttypes.h>
@@ -155,16 +156,36 @@ static int add_draft(const struct rt_deployment_options *options, const struct r
 int rt_deployment_init(const struct rt_deployment_options *options, struct rt_deployment *out)
 {
     struct rt_step_cost_options cost = grid_of(options);
-    cost.scale = exp(rt_deployment_anchor(options).ln_factor);
+    struct rt_anchor anchor = rt_deployment_anchor(options);
+    cost.scale = exp(anchor.ln_factor);
     if (options->draft != NULL) /* a check has so many rows of each */
         cost.most_sequences *= 1 + options->draft->drafted;
-    *out = (struct rt_deployment){0};
+    *out = (struct rt_deployment){
+        .anchor = anchor, .level = cost.level, .ln_load = cost.server != NULL ? cost.server->ln_load : 0};
     int status = rt_step_cost_new(options->model, options->predictor, options->device, &cost, &out->cost);
     if (status == RT_OK && options->draft != NULL)
         status = add_draft(options, &cost, out);
     if (status == RT_OK)
         describe(options, out);
     return status;
+}
+
+struct rt_serve_batch rt_deployment_decodes(const struct rt_deployment *deployment, int64_t users,
+                                            double context)
+{
+    int64_t groups = most(deployment->group.attention_groups, 1);
+    const struct rt_scheduler *scheduler = &deployment->group.scheduler;
+    return (struct rt_serve_batch){.decodes = users,
+                                   .padded =
+                                       groups * rt_scheduler_padded(scheduler, (users + groups - 1) / groups),
+                                   .context = (double)users * floor(context)};
+}
+
+double rt_deployment_ln_half_width(const struct rt_deployment *deployment, const struct rt_serve_batch *batch)
+{
+    double kernels = rt_step_cost_ln_half_width(deployment->cost, batch), level = deployment->level;
+    return rt_anchor_ln_half_width(&deployment->anchor,
+                                   hypot(kernels, deployment->ln_load * rt_interval_scale(level)), level);
 }
 
 double rt_deployment_request_tokens(const struct rt_deployment *deployment, int64_t tokens)

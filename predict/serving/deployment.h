@@ -46,6 +46,8 @@ struct rt_deployment {
     struct rt_step_cost *cost, *draft;
     struct rt_speculation *speculation; /* NULL without a draft, as it is */
     struct rt_serve_group group;
+    struct rt_anchor anchor;
+    double level, ln_load;             /* of intervals; rt_server.ln_load */
     double weight_gib, activation_gib; /* of one GPU */
 };
 
@@ -55,6 +57,14 @@ int rt_deployment_init(const struct rt_deployment_options *options, struct rt_de
  * for the longest request. */
 int rt_deployment_open(const struct rt_deployment_options *options, struct rt_deployment *out);
 void rt_deployment_release(struct rt_deployment *deployment); /* accepts zeros */
+
+/* A decode step of so many users with so many tokens in the cache each. */
+struct rt_serve_batch rt_deployment_decodes(const struct rt_deployment *deployment, int64_t users,
+                                            double context);
+/* Half-width in ln, at options.cost.level, of the interval of a step under load: its kernels', the server's,
+ * with what measured runs say; NaN: unknown, or not asked for. */
+double rt_deployment_ln_half_width(const struct rt_deployment *deployment,
+                                   const struct rt_serve_batch *batch);
 
 /* Tokens of cache that a request of so many is given: in whole blocks, and one to grow into. */
 double rt_deployment_request_tokens(const struct rt_deployment *deployment, int64_t tokens);

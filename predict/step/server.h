@@ -46,10 +46,11 @@ struct rt_server {
     double sampler_us;              /* of that, in which GPUs sample, at the bandwidth of their memory */
     double parallel_us;             /* more where several GPUs share a model */
     double gpu_us;                  /* more for each GPU beside the first of a stage */
-    double launch_us; /* of a kernel, one by one: rt_forecast_options.host_us; 0: as CUDA graphs */
-    double eager_us;  /* of an operator of a step with prompts, which no graph holds; 0: behind the GPU */
+    double launch_us;  /* of a kernel, one by one: rt_forecast_options.host_us; 0: as CUDA graphs */
+    double eager_us;   /* of an operator of a step with prompts, which no graph holds; 0: behind the GPU */
     double experts_us; /* of a layer of experts of such a step, beside its operators: routing, permuting,
                           launching one product after the other */
+    double ln_load;    /* half-width at 90%, in ln, of what runs under load are off by beside kernels */
     double
         request_us; /* of a request, beside the steps: HTTP, tokenizer, the way to the scheduler and back */
 };

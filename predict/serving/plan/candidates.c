@@ -267,12 +267,10 @@ static double idle_of(const struct rt_serve_result *result)
 static double interval_of(const struct rt_serving_plan *plan, const struct rt_serving_candidate *c)
 {
     const struct rt_serving_request *request = plan->request;
-    int64_t users = c->users > 0 ? c->users : 1;
-    const struct rt_serve_batch batch = {
-        .decodes = users,
-        .padded = rt_serving_engine_padded(&plan->engine[c->engine], users),
-        .context = (double)users * floor(request->traffic.input + request->traffic.output / 2)};
-    return rt_step_cost_ln_half_width(plan->engine[c->engine].deployment.cost, &batch);
+    const struct rt_deployment *deployment = &plan->engine[c->engine].deployment;
+    const struct rt_serve_batch batch = rt_deployment_decodes(
+        deployment, c->users > 0 ? c->users : 1, request->traffic.input + request->traffic.output / 2);
+    return rt_deployment_ln_half_width(deployment, &batch);
 }
 
 /* Of users who ask again those that were answered; a rate: as many as come, where they do not pile up: then

@@ -156,12 +156,6 @@ int64_t rt_serving_engine_most_users(const struct rt_serving_request *request,
 
 /* --- steps --- */
 
-int64_t rt_serving_engine_padded(const struct rt_serving_engine *engine, int64_t decodes)
-{
-    int64_t groups = engine->cut.attention;
-    return groups * rt_scheduler_padded(&engine->deployment.group.scheduler, (decodes + groups - 1) / groups);
-}
-
 /* Tokens of prompts in a step of all attention groups; a prompt that is not cut goes as a whole. */
 static int64_t budget_of(const struct rt_serving_request *request, const struct rt_serving_engine *engine)
 {

@@ -194,9 +194,6 @@ int rt_serving_engine_fill(const struct rt_serving_request *request, struct rt_n
                            struct rt_serving_engine *engine);
 void rt_serving_engine_release(struct rt_serving_engine *engine);
 
-/* What the CUDA graph of a step of so many decodes was captured for; 0: it runs without. */
-int64_t rt_serving_engine_padded(const struct rt_serving_engine *engine, int64_t decodes);
-
 /* Requests whose caches fit at once when they end, as many as the scheduler runs at most. */
 int64_t rt_serving_engine_most_users(const struct rt_serving_request *request,
                                      const struct rt_serving_engine *engine);
