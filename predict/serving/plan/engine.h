@@ -105,12 +105,12 @@ struct rt_serving_request {
     double risk; /* targets hold at the end of the interval that times stay below so often; 0: as forecast */
     int64_t requests; /* simulated for each user or server; 0: as many as settle it */
     uint64_t seed;
-    bool disaggregate; /* prefill and decode on servers of their own, too */
-    bool exhaustive;   /* bounds rule nothing out: slow */
-    bool fallback;     /* the roofline where the predictor has no network for an op */
-    bool overwrite;    /* a journal of another plan may be replaced */
+    bool disaggregate;     /* prefill and decode on servers of their own, too */
+    bool exhaustive;       /* bounds rule nothing out: slow */
+    bool fallback;         /* the roofline where the predictor has no network for an op */
+    bool overwrite;        /* a journal of another plan may be replaced */
     struct rt_shard shard; /* of the simulations: only these are made, into the shard's journal */
-    bool quiet;        /* no progress */
+    bool quiet;            /* no progress */
 };
 
 /* Does a device have units for the products? */
