@@ -525,7 +525,7 @@ static int64_t steps_alike(const struct rt_replica *replica)
 {
     if (replica->kind != RT_SERVE_DECODE || replica->holds_back || replica->options->step_by_step)
         return 1;
-    int64_t most = rt_decoding_until(&replica->decoding, replica->lives);
+    int64_t most = rt_decoding_until(&replica->decoding);
     most = most < replica->longest ? most : replica->longest;
     most = most < steps_until_poll(replica) ? most : steps_until_poll(replica);
     most = rt_decoding_room(&replica->decoding, room(replica), most);

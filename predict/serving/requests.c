@@ -103,49 +103,37 @@ static int64_t remainder_of(const struct rt_decoding *decoding, int64_t base)
 
 /* ---- a binary heap by `until` ---- */
 
-static void put(struct rt_decoding *decoding, struct rt_lives *lives, size_t place, uint32_t request)
+static void sift_up(struct rt_decoding *decoding, size_t place, struct rt_decoding_entry entry)
 {
-    decoding->heap[place] = request;
-    lives->live[request].place = (uint32_t)place;
+    struct rt_decoding_entry *heap = decoding->heap;
+    for (; place > 0 && heap[(place - 1) / 2].until > entry.until; place = (place - 1) / 2)
+        heap[place] = heap[(place - 1) / 2];
+    heap[place] = entry;
 }
 
-static void sift_up(struct rt_decoding *decoding, struct rt_lives *lives, size_t place, uint32_t request)
+static void sift_down(struct rt_decoding *decoding, size_t place, struct rt_decoding_entry entry)
 {
-    while (place > 0) {
-        uint32_t above = decoding->heap[(place - 1) / 2];
-        if (lives->live[above].until <= lives->live[request].until)
-            break;
-        put(decoding, lives, place, above);
-        place = (place - 1) / 2;
-    }
-    put(decoding, lives, place, request);
-}
-
-static void sift_down(struct rt_decoding *decoding, struct rt_lives *lives, size_t place, uint32_t request)
-{
+    struct rt_decoding_entry *heap = decoding->heap;
     size_t count = (size_t)decoding->count, child;
     while ((child = 2 * place + 1) < count) {
-        const uint32_t *heap = decoding->heap;
-        child += child + 1 < count && lives->live[heap[child + 1]].until < lives->live[heap[child]].until;
-        if (lives->live[request].until <= lives->live[heap[child]].until)
+        child += child + 1 < count && heap[child + 1].until < heap[child].until;
+        if (entry.until <= heap[child].until)
             break;
-        put(decoding, lives, place, heap[child]);
+        heap[place] = heap[child];
         place = child;
     }
-    put(decoding, lives, place, request);
+    heap[place] = entry;
 }
 
-static void take_out(struct rt_decoding *decoding, struct rt_lives *lives, uint32_t request)
+static void take_out(struct rt_decoding *decoding, const struct rt_live *live, size_t place)
 {
-    struct rt_live *live = &lives->live[request];
-    size_t place = live->place;
-    uint32_t last = decoding->heap[--decoding->count];
+    struct rt_decoding_entry last = decoding->heap[--decoding->count];
     decoding->context -= (double)rt_decoding_tokens(decoding, live);
     decoding->remainder[remainder_of(decoding, live->base)]--;
-    if (last == request)
+    if (place == (size_t)decoding->count)
         return;
-    sift_down(decoding, lives, place, last);
-    sift_up(decoding, lives, lives->live[last].place, last);
+    bool above = place > 0 && decoding->heap[(place - 1) / 2].until > last.until;
+    above ? sift_up(decoding, place, last) : sift_down(decoding, place, last);
 }
 
 /* ---- sequences ---- */
@@ -158,7 +146,7 @@ void rt_decoding_add(struct rt_decoding *decoding, struct rt_lives *lives, uint3
     decoding->remainder[remainder_of(decoding, live->base)]++;
     decoding->context += (double)tokens;
     RT_GROW(decoding->heap, (size_t)decoding->count, 1, decoding->heap_capacity);
-    sift_up(decoding, lives, (size_t)decoding->count++, request);
+    sift_up(decoding, (size_t)decoding->count++, (struct rt_decoding_entry){live->until, request});
     RT_GROW(decoding->joined, decoding->joined_count, 1, decoding->joined_capacity);
     decoding->joined[decoding->joined_count++] = request;
 }
@@ -166,8 +154,11 @@ void rt_decoding_add(struct rt_decoding *decoding, struct rt_lives *lives, uint3
 void rt_decoding_remove(struct rt_decoding *decoding, struct rt_lives *lives, uint32_t request)
 {
     struct rt_live *live = &lives->live[request];
+    size_t place = 0;
+    while (decoding->heap[place].request != request)
+        place++;
     live->made = (int32_t)(live->output - (live->until - decoding->steps));
-    take_out(decoding, lives, request);
+    take_out(decoding, live, place);
     for (size_t j = 0; j < decoding->joined_count; j++)
         if (decoding->joined[j] == request)
             decoding->joined[j--] = decoding->joined[--decoding->joined_count];
@@ -175,11 +166,11 @@ void rt_decoding_remove(struct rt_decoding *decoding, struct rt_lives *lives, ui
 
 uint32_t rt_decoding_answered(struct rt_decoding *decoding, struct rt_lives *lives)
 {
-    if (decoding->count == 0 || lives->live[decoding->heap[0]].until > decoding->steps)
+    if (decoding->count == 0 || decoding->heap[0].until > decoding->steps)
         return RT_NOBODY;
-    uint32_t request = decoding->heap[0];
+    uint32_t request = decoding->heap[0].request;
     lives->live[request].made = lives->live[request].output;
-    take_out(decoding, lives, request);
+    take_out(decoding, &lives->live[request], 0);
     return request;
 }
 
@@ -188,9 +179,9 @@ int64_t rt_decoding_tokens(const struct rt_decoding *decoding, const struct rt_l
     return live->base + decoding->steps;
 }
 
-int64_t rt_decoding_until(const struct rt_decoding *decoding, const struct rt_lives *lives)
+int64_t rt_decoding_until(const struct rt_decoding *decoding)
 {
-    return lives->live[decoding->heap[0]].until - decoding->steps;
+    return decoding->heap[0].until - decoding->steps;
 }
 
 /* Of the step after so many more: a sequence whose tokens fill its blocks needs one. */

@@ -28,10 +28,9 @@ struct rt_live {
     int32_t group, prefix, priority;      /* prefix: its tokens; priority: the least goes first */
     const int32_t *hash; /* (hashes) of its prompt (struct rt_serve_trace); NULL: it has a group */
     int32_t hashes;
-    bool remote;                          /* its prompt was computed by another group */
-    uint32_t next, previous;              /* in a list */
-    uint32_t place;                       /* in the heap of those that decode */
-    uint32_t source, target;              /* replicas: that computed its prompt; that its cache moves to */
+    bool remote;             /* its prompt was computed by another group */
+    uint32_t next, previous; /* in a list */
+    uint32_t source, target; /* replicas: that computed its prompt; that its cache moves to */
 };
 
 /* All of them; numbers stay valid, pointers do not. Starts as {.empty = RT_NOBODY}. */
@@ -64,13 +63,17 @@ uint32_t rt_requests_pop(struct rt_request_list *list, struct rt_lives *lives); 
  * step that answers it (until), by which a heap is ordered; the blocks that steps need follow from how many
  * sequences have each remainder of base by the block.
  */
+struct rt_decoding_entry {
+    int64_t until; /* of the request, beside it: others lie far apart in memory */
+    uint32_t request;
+};
 struct rt_decoding {
     int64_t count, block;
-    int64_t steps;      /* so far */
-    double context;     /* all tokens in their caches */
-    int64_t *remainder; /* (block) sequences by base modulo block */
-    uint32_t *heap;     /* (count) */
-    uint32_t *joined;   /* since the last step */
+    int64_t steps;                  /* so far */
+    double context;                 /* all tokens in their caches */
+    int64_t *remainder;             /* (block) sequences by base modulo block */
+    struct rt_decoding_entry *heap; /* (count) */
+    uint32_t *joined;               /* since the last step */
     size_t heap_capacity, joined_count, joined_capacity;
 };
 
@@ -86,7 +89,7 @@ uint32_t rt_decoding_answered(struct rt_decoding *decoding, struct rt_lives *liv
 
 int64_t rt_decoding_tokens(const struct rt_decoding *decoding, const struct rt_live *live);
 /* Steps until one is answered; decoding->count > 0. */
-int64_t rt_decoding_until(const struct rt_decoding *decoding, const struct rt_lives *lives);
+int64_t rt_decoding_until(const struct rt_decoding *decoding);
 /* New blocks that the next steps need; and the steps, at most `most`, that `room` blocks are enough for. */
 int64_t rt_decoding_blocks(const struct rt_decoding *decoding, int64_t steps);
 int64_t rt_decoding_room(const struct rt_decoding *decoding, int64_t room, int64_t most);

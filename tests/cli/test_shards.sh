@@ -36,6 +36,10 @@ same() {
 same explore "$explore" --csv
 same serving "$serve" --csv
 same training "$train" --csv
+# The same options in another order are the same plan, which "same" refuses to another's.
+# shellcheck disable=SC2086
+"$ROOFTILE" $train --csv two.csv --shard 1/2 >/dev/null
+succeeds "training: options in another order" "$ROOFTILE" plan -q --seq 4096 --batch=64 --csv two.csv --gpus 8 --gpu=H100 --model llama-3.1-8b --train
 for i in $(seq 103); do echo "{\"model\": \"gpt2\", \"gpu\": \"H100\", \"batch\": $((1 + i % 7)), \"id\": $i}"; done >jobs.jsonl
 "$ROOFTILE" predict --jobs jobs.jsonl >one.jsonl
 for shard in 1 2 3 4; do "$ROOFTILE" predict --jobs jobs.jsonl --shard $shard/4; done >two.jsonl
