@@ -5,14 +5,17 @@
 
 CLONE is a clone of ai-dynamo/aiconfigurator, PREDICTOR a file or name, GPU a word of the GPUs' names (all). A row of a table is a layer's
 attention of one rank: its projections, norms, rotary, cache, indexer, attention. Its forecast is the sum of these nodes of the model's graph; what
-is normed before it and added up after it over GPUs belongs to neither. N rows of each table, GPU and server, evenly over the table (200): those
-of one rank's share of a model, prefills with nothing cached. Columns: rows that were forecast, mean absolute error, median of the signed one, in
-percent; the shortest of the table's rows in us, which is the host's time where layers are launched from Python, as prefills are; and the mean of
-the rows that took at least three times as long, and how many. pyarrow reads Parquet; librooftile is found as docs/guide/python.md says."""
+is normed before it and added up after it over GPUs belongs to neither. nvfp4 is of all projections, as the tables' is, not of a checkpoint's. N
+rows of each table, GPU and server, evenly over the table (200): those of one rank's share of a model, prefills with nothing cached. Most layers
+were captured in CUDA graphs; those of EAGER (AIConfigurator's collectors say so) wait for Python: their forecast is at least the shortest row of
+the same server, module and element type on the *other* GPUs. Columns: rows that were forecast, how they were launched, mean absolute error, median
+of the signed one, in percent; the shortest row in us; and the mean of the rows that took at least three times as long, and how many. pyarrow reads
+Parquet; librooftile is found as docs/guide/python.md says."""
 import csv
 import json
 import statistics
 import sys
+import tempfile
 from collections import defaultdict
 from pathlib import Path
 
@@ -23,6 +26,8 @@ import rooftile  # noqa: E402
 
 SERVERS = {"SGLang": "sglang", "TRTLLM": "tensorrt-llm", "VLLM": "vllm"}
 QUANT = {"bfloat16": "none", "fp8_block": "fp8_block", "nvfp4": "fp4"}
+# Server and module, and of TensorRT-LLM's MSA the kernel.
+EAGER = {("vllm", "dsa_context"), ("sglang", "dsa_context"), ("sglang", "msa_context"), ("tensorrt-llm", "msa_context", "msa_fmha_sm100")}
 PREFIXES = ("attn.", "index.", "compress.")
 NOT_INSIDE = ("attn.norm", "attn.all_reduce", "attn.streams", "attn.streams_add")
 
@@ -41,6 +46,36 @@ def config_of(configs, model, cache):
         sizes = json.loads(path.read_text(encoding="utf-8"))
         cache[model] = str(path), sizes.get("text_config", sizes)["num_attention_heads"]
     return cache[model]
+
+
+def all_narrow(path, folder):
+    """A config.json like it, of a checkpoint whose layers are all nvfp4."""
+    to = Path(folder) / Path(path).name
+    config = json.loads(Path(path).read_text(encoding="utf-8"))
+    config["quantization_config"] = {"quant_method": "modelopt", "quant_algo": "NVFP4", "ignore": ["lm_head"]}
+    to.write_text(json.dumps(config), encoding="utf-8")
+    return str(to)
+
+
+def is_eager(row, kind):
+    server = SERVERS[row["framework"]]
+    return (server, kind) in EAGER or (server, kind, row["kernel_source"]) in EAGER
+
+
+def hosts_of(rows):
+    """{(module, server, element type): {gpu: shortest row in ms}} of eager layers."""
+    found = defaultdict(dict)
+    for kind, row in rows:
+        if is_eager(row, kind) and row["latency"] > 0:
+            of = found[kind, row["framework"], row["gemm_type"], row["op_name"]]
+            of[row["device"]] = min(row["latency"], of.get(row["device"], row["latency"]))
+    return found
+
+
+def host_ms(hosts, row, kind):
+    """Of the other GPUs; 0: kernels are not launched one by one, or no other GPU has such rows."""
+    of = hosts[kind, row["framework"], row["gemm_type"], row["op_name"]] if is_eager(row, kind) else {}
+    return min((ms for gpu, ms in of.items() if gpu != row["device"]), default=0)
 
 
 def has_part(nodes, kind):
@@ -68,8 +103,7 @@ def forecast_ms(row, kind, path, heads, predictor):
     return None
 
 
-def rows_of(path, kind, heads_of, most):
-    rows = parquet.read_table(path).to_pylist()
+def rows_of(rows, kind, heads_of, most):
     whole = [r for r in rows if r["num_heads"] <= heads_of(r) and heads_of(r) % r["num_heads"] == 0 and r["latency"] > 0
              and ("generation" in kind or r["step"] == 0)]
     return whole[::max(1, len(whole) // most)][:most]
@@ -82,20 +116,25 @@ def main():
         print(__doc__, file=sys.stderr)
         return 2
     core, cache, found, why = Path(arguments[0]), {}, defaultdict(list), {}
-    configs = next(core.rglob("model_configs"))
-    for kind, path in tables(next(core.rglob("systems")) / "data"):
-        for row in rows_of(path, kind, lambda r: config_of(configs, r["model"], cache)[1], most):
+    configs, folder = next(core.rglob("model_configs")), tempfile.TemporaryDirectory()
+    read = [(kind, parquet.read_table(path).to_pylist()) for kind, path in tables(next(core.rglob("systems")) / "data")]
+    hosts = hosts_of((kind, row) for kind, rows in read for row in rows)
+    for kind, rows in read:
+        for row in rows_of(rows, kind, lambda r: config_of(configs, r["model"], cache)[1], most):
             if arguments[2:] and not any(word in row["device"].split() for word in arguments[2:]):
                 break
+            path, heads = config_of(configs, row["model"], cache)
             try:
-                ms = forecast_ms(row, kind, *config_of(configs, row["model"], cache), arguments[1])
+                ms = forecast_ms(row, kind, all_narrow(path, folder.name) if row["gemm_type"] == "nvfp4" else path, heads, arguments[1])
             except rooftile.RooftileError as error:
                 why[kind, row["device"], row["framework"]] = str(error)
                 continue
             if ms is not None:
-                found[kind, row["device"], SERVERS[row["framework"]]].append((ms / row["latency"] - 1, 1e3 * row["latency"]))
+                ms = max(ms, host_ms(hosts, row, kind))
+                launched = "eager" if is_eager(row, kind) else "graph"
+                found[kind, row["device"], SERVERS[row["framework"]], launched].append((ms / row["latency"] - 1, 1e3 * row["latency"]))
     out = csv.writer(sys.stdout, lineterminator="\n")
-    out.writerow(("module", "gpu", "server", "rows", "mean", "median signed", "shortest us", "long rows", "mean of long"))
+    out.writerow(("module", "gpu", "server", "launched", "rows", "mean", "median signed", "shortest us", "long rows", "mean of long"))
     for key, errors in sorted(found.items()):
         percent, shortest = [100 * error for error, _ in errors], min(us for _, us in errors)
         long = [abs(100 * error) for error, us in errors if us >= 3 * shortest]

@@ -3,6 +3,8 @@
 #include "base/status.h"
 #include "models/predictors/roofline/board.h"
 #include "base/hash_set.h"
+#include "datasets/designs.h"
+#include "datasets/op_sequence.h"
 #include "datasets/share.h"
 #include "models/predictors/roofline/tile.h"
 
@@ -91,6 +93,36 @@ static enum rt_server_project project_of(const struct rt_forecast *forecast, con
     return trains_narrow(forecast, call) ? RT_SERVER_TENSORRT : RT_SERVER_VLLM;
 }
 
+/* Decoding with latent keys in 16 bits, kernels of dense attention take what an indexer chose as pages of one
+ * token: SGLang's (FlashAttention 3), and TensorRT-LLM's, which all three servers run where matrix units have
+ * a memory of their own. vLLM's and TensorRT-LLM's of Hopper (FlashMLA) go over all places that may be
+ * chosen. */
+static void attend_chosen_densely(struct rt_query *query, const struct rt_device *device)
+{
+    const int64_t *d = query->call.dim;
+    bool pages = query->server == RT_SERVER_SGLANG ||
+                 (device != NULL && rt_design_of(device)->units == RT_MATRIX_TENSOR_MEMORY);
+    if (query->call.op != RT_OP_SPARSE_ATTENTION || d[RT_ATTENTION_TOKENS] != 1 || d[RT_SPARSE_LATENT] == 0 ||
+        d[RT_SPARSE_RATIO] > 1 || d[RT_SPARSE_HEAD_DIM] == d[RT_SPARSE_VALUE_DIM] ||
+        d[RT_SPARSE_CHOSEN] < 2 || d[RT_SPARSE_KV_BITS] != 0 || !pages)
+        return;
+    const int64_t keys = d[RT_SPARSE_CHOSEN] - 1;
+    const int64_t dim[] = {d[RT_ATTENTION_BATCH],
+                           1,
+                           d[RT_ATTENTION_CACHED] < keys ? d[RT_ATTENTION_CACHED] : keys,
+                           d[RT_ATTENTION_HEADS],
+                           d[RT_SPARSE_VALUE_DIM],
+                           d[RT_SPARSE_HEAD_DIM] - d[RT_SPARSE_VALUE_DIM],
+                           0};
+    struct rt_call call;
+    rt_call_init(&call, RT_OP_MLA_GENERATION, (enum rt_dtype)query->call.dtype);
+    memcpy(call.dim, dim, sizeof dim);
+    call.phase = query->call.phase;
+    query->call = call;
+    query->flops = rt_call_flops(&call);
+    query->bytes = rt_call_bytes(&call);
+}
+
 void rt_launch_query(const struct rt_forecast *forecast, const struct rt_forecast_launch *launch,
                      struct rt_query *query)
 {
@@ -106,6 +138,7 @@ void rt_launch_query(const struct rt_forecast *forecast, const struct rt_forecas
     /* A step of training has nodes that quantise (models/networks/build.c); a server's product is timed with
      * it. */
     query->narrow_input = trains_narrow(forecast, &launch->kernel.call);
+    attend_chosen_densely(query, forecast->device);
 }
 
 /* The query that stands for a launch that only moves data: an elementwise op that reads and writes as many

@@ -7,6 +7,7 @@
 #include "predict/step/forecast.h"
 #include "test.h"
 #include "predict/step/forecast_graphs.h"
+#include "predict/step/launches.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -65,6 +66,38 @@ static void test_of_runs(void)
     CU_ASSERT_EQUAL(rt_server_step_us(rt_server_of_run("vllm"), 64, 2, 1), 0);
     CU_ASSERT_FALSE(rt_server_scheduler(rt_server_of_run("SGLang"), NULL, 1).mixed);
     CU_ASSERT_TRUE(rt_server_scheduler(rt_server_of_run("vllm"), NULL, 1).mixed);
+}
+
+/* 8 sequences that decode, 16 heads, of 4096 keys 2048 chosen: by SGLang, and by all on Blackwell, the kernel
+ * of dense attention over as many keys; vLLM's of Hopper, keys of 8 bits and prompts have their own. */
+static void test_chosen_keys(void)
+{
+    static const struct {
+        const char *server, *gpu;
+        int64_t tokens, kv_bits;
+        enum rt_op_id op;
+    } rows[] = {{"sglang", "H200", 1, 0, RT_OP_MLA_GENERATION},
+                {"vllm", "B200", 1, 0, RT_OP_MLA_GENERATION},
+                {"vllm", "H200", 1, 0, RT_OP_SPARSE_ATTENTION},
+                {"sglang", "H200", 1, 8, RT_OP_SPARSE_ATTENTION},
+                {"sglang", "H200", 64, 0, RT_OP_SPARSE_ATTENTION}};
+    for (size_t r = 0; r < RT_COUNT(rows); r++) {
+        struct rt_device device;
+        struct rt_query query;
+        struct rt_forecast_launch launch = {.kernel.multiple = 1};
+        const int64_t dim[] = {8, rows[r].tokens, 4096, 16, 1, 576, 512, 2048, 1, 0, 1, rows[r].kv_bits};
+        RT_ASSERT_OK(rt_device_find(rows[r].gpu, &device));
+        struct rt_forecast forecast = {.device = &device, .options.server = named(rows[r].server)};
+        rt_call_init(&launch.kernel.call, RT_OP_SPARSE_ATTENTION, RT_BF16);
+        memcpy(launch.kernel.call.dim, dim, sizeof dim);
+        rt_launch_query(&forecast, &launch, &query);
+        CU_ASSERT_EQUAL(query.call.op, rows[r].op);
+        if (rows[r].op == RT_OP_MLA_GENERATION) {
+            const int64_t dense[] = {8, 1, 2047, 16, 512, 64, 0};
+            CU_ASSERT_EQUAL(memcmp(query.call.dim, dense, sizeof dense), 0);
+            RT_ASSERT_NEAR(query.flops, 2.0 * 8 * 2048 * 16 * (576 + 512), 1e-12);
+        }
+    }
 }
 
 static struct rt_device device_of(const char *name, double memory_gib)
@@ -178,6 +211,6 @@ static void test_never_below_the_kernels(void)
     }
 }
 
-RT_TESTS(RT_TEST(test_find), RT_TEST(test_suggestions), RT_TEST(test_of_runs), RT_TEST(test_schedulers),
-         RT_TEST(test_kv_allocation), RT_TEST(test_step), RT_TEST(test_busy), RT_TEST(test_busy_takes_energy),
-         RT_TEST(test_never_below_the_kernels))
+RT_TESTS(RT_TEST(test_find), RT_TEST(test_suggestions), RT_TEST(test_of_runs), RT_TEST(test_chosen_keys),
+         RT_TEST(test_schedulers), RT_TEST(test_kv_allocation), RT_TEST(test_step), RT_TEST(test_busy),
+         RT_TEST(test_busy_takes_energy), RT_TEST(test_never_below_the_kernels))
