@@ -189,6 +189,43 @@ static void tile_chosen(const struct keys *k, const struct rt_device *device, st
                               k->kv_heads * read * k->key_bytes);
 }
 
+/* Does a prefill walk blocks of keys, each with the rows of all queries that chose it? MiniMax's kernels for
+ * matrix units with a memory of their own, which vLLM and TensorRT-LLM call (fmha_sm100: build_k2q_csr,
+ * sparse_atten_func). */
+static bool walks_keys(const struct keys *k, enum rt_server_project server, const struct rt_device *device)
+{
+    return !k->latent && k->chosen > 0 && k->tokens > 1 && server != RT_SERVER_SGLANG &&
+           units_of(device) == RT_MATRIX_TENSOR_MEMORY;
+}
+
+/* Full tiles of rows, the heads of a group of many tokens; what a query gets of each block of keys is written
+ * and combined, in the width of the queries. Kernels of their own list who chose what, deal it out and
+ * combine.
+ */
+static void tile_walked_keys(const struct keys *k, double kernel_us, struct work *work)
+{
+    const double rows = 128, keys = 128;
+    double all = k->cached + k->tokens, group = k->heads / k->kv_heads, blocks = ceil(all / keys);
+    double few = fmin(k->tokens, fmax(0, k->chosen - k->cached)); /* tokens that see no more than is chosen */
+    double chosen = ceil(k->chosen / keys);
+    if (few > 0) {
+        count_causal(few, k->cached, 1, few, keys, work);
+        chosen += few / k->tokens * (work->tiles - chosen);
+    }
+    work->cut = CUT_EVEN;
+    work->start_us += 3 * kernel_us;
+    work->blocks = k->batch * k->kv_heads * blocks;
+    work->tiles = work->longest = fmax(1, k->tokens * chosen * group / rows / blocks);
+    work->tile_flops = 2 * rows * keys * (k->head_dim + k->value_dim);
+    work->tile_rows = rows;
+    work->operand_bytes = keys * (k->head_dim + k->value_dim) * k->width;
+    work->tile_bytes = rows * k->head_dim * k->width;
+    double queries = k->tokens * k->heads;
+    work->bytes =
+        k->batch * (k->width * queries * (k->head_dim + k->value_dim) + k->kv_heads * all * k->key_bytes +
+                    2 * k->width * queries * chosen * k->value_dim);
+}
+
 /* DeepGEMM's fp8_mqa_logits: a block has the heads of as many tokens as make 128 rows and walks along their
  * keys. Decoding, and for compressed keys always, fp8_paged_mqa_logits: each token by itself, its keys dealt
  * out evenly. */
@@ -297,6 +334,8 @@ void rt_tiling_latent(enum rt_op_id op, enum rt_dtype dtype, const int64_t *dim,
             tile_prefill(dim, keys.head_dim - keys.value_dim / 2, keys.width, keys.width, &work);
         else if (tiling.packed)
             tile_shared(&keys, server, device, &tiling, &work);
+        else if (walks_keys(&keys, server, device))
+            tile_walked_keys(&keys, rt_cycles_us(device, LOGITS_START_CYCLES), &work);
         else
             tile_chosen(&keys, device, &work);
     }

@@ -132,6 +132,15 @@ static void test_groups(void)
     struct rt_attention_tiling t = served(RT_OP_SPARSE_ATTENTION, RT_BF16, dim, RT_SERVER_VLLM, &b200);
     CU_ASSERT_TRUE(t.blocks == 4 && t.longest == 16 && !t.split);
     RT_ASSERT_NEAR(t.padding, 1, 1e-12);
+    /* Of a prompt of 4,096, on tensor memory: 32 blocks of 128 keys for each of four, which tokens attend to
+     * 12.25 of in the mean (1 to 16, then 16); 16 heads a token, 128 rows a tile. SGLang's: a block a token.
+     */
+    const int64_t prompt[] = {1, 4096, 0, 64, 4, 128, 128, 2048, 1, 0, 0, 0};
+    t = served(RT_OP_SPARSE_ATTENTION, RT_BF16, prompt, RT_SERVER_VLLM, &b200);
+    RT_ASSERT_NEAR(t.blocks / t.splits, 4 * 32, 1e-12);
+    RT_ASSERT_NEAR(t.longest, 4096 * 12.25 * 16 / 128 / 32, 1e-2);
+    CU_ASSERT_EQUAL(served(RT_OP_SPARSE_ATTENTION, RT_BF16, prompt, RT_SERVER_SGLANG, &b200).blocks,
+                    4 * 4096);
 }
 
 /* 32 heads of 4 tokens are 128 rows: 256 blocks of 1,024 tokens over tiles of 256 keys. With compressed keys,
