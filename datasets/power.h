@@ -43,7 +43,7 @@ double rt_power_flops(const struct rt_device *device, enum rt_family family, enu
 /* The lower of both. */
 double rt_sustained_flops(const struct rt_device *device, enum rt_family family, enum rt_dtype dtype);
 
-/* How much longer a product takes in steps that follow one another for minutes than in a table's burst, 1 or
+/* How much longer a product takes in steps that follow one another for long than in a table's burst, 1 or
  * more: by the law above, where a FLOP takes RT_LONG_ENERGY times as much. Of 1, 1.25, 1.5, 1.75 and 2 it has
  * the least mean error on MLPerf's language models on H100 and H200 (docs/log/corpora.md). */
 #define RT_LONG_ENERGY 1.5

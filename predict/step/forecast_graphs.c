@@ -133,10 +133,13 @@ static void time_move(const struct rt_forecast *forecast, struct rt_forecast_lau
 static double flash2_us(const struct rt_forecast *forecast, const struct rt_forecast_launch *launch)
 {
     const struct rt_call *call = &launch->kernel.call;
-    double us = rt_flash2_us((enum rt_op_id)call->op, (enum rt_dtype)call->dtype, call->dim, forecast->device);
+    double us =
+        rt_flash2_us((enum rt_op_id)call->op, (enum rt_dtype)call->dtype, call->dim, forecast->device);
     if (isnan(us))
         return launch->time_us;
-    return call->op == RT_OP_ATTENTION_CROSS && call->dim[RT_CROSS_KEYS] < FEW_KEYS ? fmax(us, launch->time_us) : us;
+    return call->op == RT_OP_ATTENTION_CROSS && call->dim[RT_CROSS_KEYS] < FEW_KEYS
+               ? fmax(us, launch->time_us)
+               : us;
 }
 
 static int time_kernel(struct rt_forecast *forecast, struct rt_forecast_launch *launch,
@@ -173,13 +176,16 @@ static int time_kernel(struct rt_forecast *forecast, struct rt_forecast_launch *
     return RT_OK;
 }
 
-/* Frameworks that train at scale keep a board at its power: their products, as far as FLOPs bound them. */
+/* Frameworks that train at scale, and pipelines that denoise for seconds, keep a board at its power: their
+ * products, as far as FLOPs bound them. */
 static void time_long(const struct rt_forecast *forecast, struct rt_forecast_launch *launch)
 {
     const struct rt_call *call = &launch->kernel.call;
     enum rt_family family = rt_call_family(call);
-    bool training = rt_graph_trains(forecast->graph) && rt_runtimes[forecast->graph->options.runtime].loss;
-    if (!training || !rt_families[family].tensor || call->dtype == RT_FP32)
+    const struct rt_graph_options *options = &forecast->graph->options;
+    bool lasts = options->denoising_steps > 0 ||
+                 (rt_graph_trains(forecast->graph) && rt_runtimes[options->runtime].loss);
+    if (!lasts || !rt_families[family].tensor || call->dtype == RT_FP32)
         return;
     double flops_us = 1e6 * launch->kernel.flops / rt_issued_flops(forecast->device, family, call->dtype);
     double bound = fmin(1, flops_us / launch->roofline_us);
@@ -214,7 +220,8 @@ static int time_launches(struct rt_forecast *forecast, const struct rt_forecast_
 /* Pieces of the layers, and how micro batches pass through them. */
 static int check_pieces(const struct rt_graph *graph, const struct rt_parallelism *parallel)
 {
-    int64_t layers = rt_forecast_layers(graph), pieces = rt_pieces(parallel), chunks = pieces / parallel->pipeline;
+    int64_t layers = rt_forecast_layers(graph), pieces = rt_pieces(parallel),
+            chunks = pieces / parallel->pipeline;
     bool trains = rt_graph_trains(graph);
     if (parallel->pipeline > 1 && parallel->pipeline > layers)
         return rt_fail(RT_EUSAGE, "{pp} %" PRId64 ": the model has %" PRId64 " layers to divide into stages",
@@ -224,7 +231,9 @@ static int check_pieces(const struct rt_graph *graph, const struct rt_parallelis
     if (chunks == 1)
         return RT_OK;
     if (!trains || parallel->pipeline == 1 || parallel->schedule != RT_PIPELINE_1F1B)
-        return rt_fail(RT_EUSAGE, "{vp} %" PRId64 ": stages of a training pipeline hold pieces that are interleaved: give "
+        return rt_fail(RT_EUSAGE,
+                       "{vp} %" PRId64
+                       ": stages of a training pipeline hold pieces that are interleaved: give "
                        "{mode} training, {pp} 2 or more and {schedule} 1f1b",
                        chunks);
     if (pieces > layers && pieces != layers + 2)
@@ -250,10 +259,12 @@ static int check_shards(const struct rt_graph *graph, const struct rt_parallelis
                        "training and {dp} 2 or more",
                        rt_shard_kinds[parallel->shard]);
     if (some > 0 && parallel->shard == RT_SHARD_NONE)
-        return rt_fail(RT_EUSAGE, "{shard_gpus} %" PRId64 ": says over how many GPUs {shard} shares out; give {shard}",
+        return rt_fail(RT_EUSAGE,
+                       "{shard_gpus} %" PRId64 ": says over how many GPUs {shard} shares out; give {shard}",
                        some);
     if (some > 0 && all % some != 0)
-        return rt_fail(RT_EUSAGE, "{shard_gpus} %" PRId64 ": the %" PRId64 " data-parallel GPUs cannot be divided by it",
+        return rt_fail(RT_EUSAGE,
+                       "{shard_gpus} %" PRId64 ": the %" PRId64 " data-parallel GPUs cannot be divided by it",
                        some, all);
     return RT_OK;
 }
