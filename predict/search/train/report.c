@@ -36,7 +36,6 @@ static json_t *cut_json(const struct rt_training_candidate *c)
 static const struct rt_column columns[] = {
     {"gpu", NULL, 's', 0},
     {"gpus", NULL, 'd', 0},
-    {"cut", NULL, 's', 0},
     {"step_ms", "step ms", 'f', 0},
     {"tokens_per_s", "tokens/s", 'f', 0},
     {"mfu_pct", "MFU %", 'f', 1},
@@ -48,8 +47,9 @@ static const struct rt_column columns[] = {
     {"communication_pct", "exposed %", 'f', 1},
     {"bubble_pct", "bubble %", 'f', 1},
     {"front", NULL, 'b', 0},
+    {"cut", NULL, 's', 0},
 };
-enum { FEW_COUNTS = 5, GPU = 0, GPUS = 1, DAYS = 7, MWH = 9, FRONT = RT_COUNT(columns) - 1 };
+enum { FEW_COUNTS = 5, GPU = 0, GPUS = 1, DAYS = 6, MWH = 8, FRONT = RT_COUNT(columns) - 2 };
 
 static bool has_length(const struct rt_training_request *request)
 {
@@ -81,10 +81,10 @@ static void add_row(struct rt_table *table, const struct rt_training_plan *plan,
     char *words = rt_training_words(c);
     struct rt_run_totals totals;
     rt_training_totals(plan, candidate, &totals);
-    rt_table_row(table, plan->request->gpu[cell->gpu].device.name, (long long)cell->gpus, words,
-                 c->time_us / 1e3, tokens_per_s(plan, c), 100 * c->mfu, 100 * c->hfu, totals.hours / 24,
-                 totals.money, totals.joules / RT_MWH, c->memory_bytes / RT_GIB, 100 * c->exposed,
-                 100 * c->bubble, front);
+    rt_table_row(table, plan->request->gpu[cell->gpu].device.name, (long long)cell->gpus, c->time_us / 1e3,
+                 tokens_per_s(plan, c), 100 * c->mfu, 100 * c->hfu, totals.hours / 24, totals.money,
+                 totals.joules / RT_MWH, c->memory_bytes / RT_GIB, 100 * c->exposed, 100 * c->bubble, front,
+                 words);
     rt_table_row_json(table, "run", rt_run_json(&totals));
     rt_table_row_json(table, "parallel", cut_json(c));
     rt_table_row_json(table, "batch", json_integer(cell->batch));
@@ -459,32 +459,42 @@ static char *nearest_words(const struct rt_training_plan *plan, int64_t candidat
     return words;
 }
 
+/* A row each in both tables; none: nothing. */
+static void add_reason(struct rt_table *table, struct rt_table *all, const struct rt_training_plan *plan,
+                       size_t gpu, enum rt_training_fate fate)
+{
+    size_t count;
+    int64_t near = nearest(plan, gpu, fate, &count);
+    if (count == 0)
+        return;
+    char *example = fate == RT_TRAINING_CUT ? first_cut(plan, gpu) : nearest_words(plan, near);
+    struct rt_table *const both[] = {table, all};
+    for (size_t t = 0; t < RT_COUNT(both); t++)
+        rt_table_row(both[t], plan->request->gpu[gpu].device.name, rt_training_fates[fate], (long long)count,
+                     fate_words[fate], example);
+    free(example);
+}
+
 static void add_reasons(struct rt_report *report, const struct rt_training_plan *plan)
 {
     static const struct rt_column reason_columns[] = {
-        {"gpu", NULL, 's', 0},
+        {"gpu", "", 's', 0},
         {"outcome", "", 's', 0},
         {"candidates", NULL, 'd', 0},
-        {"words", "what", 's', 0},
-        {"nearest_words", "nearest", 's', 0},
+        {"words", "what became of them", 's', 0},
+        {"nearest_words", "the nearest, by its GPUs", 's', 0},
     };
-    struct rt_table *table = rt_table_new(reason_columns, RT_COUNT(reason_columns));
-    for (size_t g = 0; g < plan->request->gpu_count; g++)
-        for (int fate = 0; fate < RT_TRAINING_FATES; fate++) {
-            size_t count;
-            int64_t near = nearest(plan, g, (enum rt_training_fate)fate, &count);
-            char *cut = fate == RT_TRAINING_CUT && count > 0 ? first_cut(plan, g) : NULL;
-            char *words =
-                rt_format("%s%s%s", fate_words[fate], cut != NULL ? ": " : "", cut != NULL ? cut : "");
-            char *example = nearest_words(plan, near);
-            if (count > 0)
-                rt_table_row(table, plan->request->gpu[g].device.name, rt_training_fates[fate],
-                             (long long)count, words, example);
-            free(cut);
-            free(words);
-            free(example);
-        }
-    rt_report_add_table(report, "reasons", "What became of all candidates", table);
+    struct rt_table *all = rt_table_new(reason_columns, RT_COUNT(reason_columns));
+    for (size_t g = 0; g < plan->request->gpu_count; g++) {
+        struct rt_table *table = rt_table_new(reason_columns, RT_COUNT(reason_columns));
+        char *title = rt_format("What became of all candidates of %s", plan->request->gpu[g].device.name);
+        for (int fate = 0; fate < RT_TRAINING_FATES; fate++)
+            add_reason(table, all, plan, g, (enum rt_training_fate)fate);
+        rt_report_add_table(report, NULL, title, table);
+        free(title);
+    }
+    rt_report_add_json(report, "reasons", rt_table_json(all));
+    rt_table_free(all);
 }
 
 int rt_training_report(const struct rt_training_plan *plan, bool pictures, struct rt_report **out)
