@@ -100,11 +100,12 @@ static enum rt_server_project project_of(const struct rt_forecast *forecast, con
 static void attend_chosen_densely(struct rt_query *query, const struct rt_device *device)
 {
     const int64_t *d = query->call.dim;
-    bool pages = query->server == RT_SERVER_SGLANG ||
-                 (device != NULL && rt_design_of(device)->units == RT_MATRIX_TENSOR_MEMORY);
     if (query->call.op != RT_OP_SPARSE_ATTENTION || d[RT_ATTENTION_TOKENS] != 1 || d[RT_SPARSE_LATENT] == 0 ||
         d[RT_SPARSE_RATIO] > 1 || d[RT_SPARSE_HEAD_DIM] == d[RT_SPARSE_VALUE_DIM] ||
-        d[RT_SPARSE_CHOSEN] < 2 || d[RT_SPARSE_KV_BITS] != 0 || !pages)
+        d[RT_SPARSE_CHOSEN] < 2 || d[RT_SPARSE_KV_BITS] != 0)
+        return;
+    if (query->server != RT_SERVER_SGLANG &&
+        (device == NULL || rt_design_of(device)->units != RT_MATRIX_TENSOR_MEMORY))
         return;
     const int64_t keys = d[RT_SPARSE_CHOSEN] - 1;
     const int64_t dim[] = {d[RT_ATTENTION_BATCH],
