@@ -187,11 +187,16 @@ size_t rt_name_distance(const char *a, const char *b)
     return distance_with(a, b, 1);
 }
 
-/* Is that distance at most `most`? It is no less than what the lengths differ by. */
-static bool is_within(const char *a, const char *b, size_t replaced, size_t most)
+/* What no distance is less than. */
+static size_t lengths_apart(const char *a, const char *b)
 {
     size_t m = strlen(a), n = strlen(b) < 127 ? strlen(b) : 127;
-    return (m > n ? m - n : n - m) <= most && distance_with(a, b, replaced) <= most;
+    return m > n ? m - n : n - m;
+}
+
+static bool is_within(const char *a, const char *b, size_t replaced, size_t most)
+{
+    return lengths_apart(a, b) <= most && distance_with(a, b, replaced) <= most;
 }
 
 static void digits_of(const char *name, char out[128])
@@ -224,8 +229,9 @@ static bool letters_swapped(const char *a, const char *b)
 bool rt_name_near(const char *known, const char *wanted)
 {
     char digits[128], known_digits[128];
-    size_t length = strlen(wanted), m = strlen(known), n = length < 127 ? length : 127;
-    if ((m > n ? m - n : n - m) > 2 + length / 3 && strncmp(known, wanted, m < n ? m : n) != 0)
+    size_t length = strlen(wanted), known_length = strlen(known);
+    bool begins = strncmp(known, wanted, known_length < length ? known_length : length) == 0;
+    if (lengths_apart(known, wanted) > 2 + length / 3 && !begins)
         return false; /* most of a catalogue */
     digits_of(wanted, digits);
     digits_of(known, known_digits);

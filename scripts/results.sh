@@ -436,8 +436,7 @@ GPUS
     python3 "$source_folder/scripts/grades_table.py" --corpora "$out/grades-corpora.csv" "${json[@]}" >"$out/grades.csv"
 }
 
-# Whole vision models on GPUs of which no kernel is in training, in their servers and in a mean one.
-# Runs of vision models by the predictor that comes along, in whose training are none of these GPUs, and by baselines of the same kernels.
+# Whole vision models in their servers and in a mean one, by the predictor that comes along and by baselines; no kernel of their GPUs is in training.
 make_vision() {
     local all=() name files=(pretrained) kind
     for name in neusight aiconfigurator vidur deepbench; do all+=("$(data "$name")"); done

@@ -59,12 +59,10 @@ extern const char *const rt_expert_exchanges[RT_EXCHANGE_COUNT]; /* "own", "allt
 struct rt_parallelism {
     int64_t data, tensor, pipeline, microbatches, expert, attention; /* GPUs, parts; 1: none */
     int64_t ulysses, ring;                                           /* the same; 0, too: none */
-    int64_t context; /* training: GPUs that share out the tokens of a sequence; 0, too: none */
-    int64_t
-        chunks; /* pieces of the layers that a stage holds, interleaved (Narayanan et al., SC 2021); 0: 1 */
-    int64_t
-        shard_gpus; /* data-parallel GPUs that share out what `shard` says, copies beside copies; 0: all */
-    bool sequence;  /* tensor-parallel GPUs share out norms and dropout by tokens (Korthikanti et al. 2022) */
+    int64_t context;    /* training: GPUs that share out the tokens of a sequence; 0, too: none */
+    int64_t chunks;     /* pieces of the layers in a stage, interleaved (Narayanan et al., SC 2021); 0: 1 */
+    int64_t shard_gpus; /* data-parallel GPUs that share out what `shard` says, beside copies; 0: all */
+    bool sequence; /* tensor-parallel GPUs share out norms and dropout by tokens (Korthikanti et al. 2022) */
     bool tensor_overlap; /* its collectives run beside the products that need or make them */
     bool expert_overlap; /* tokens of a micro batch are exchanged beside kernels of another */
     enum rt_expert_exchange exchange;

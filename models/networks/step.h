@@ -193,8 +193,8 @@ void rt_shard_suggest(struct rt_text *list); /* likewise rt_shard_kinds */
 /* Readers of texts (base/options.h): a mode; "720x1280", height and width, or one side; a dtype; a dtype or
  * "none". */
 int rt_read_mode(const char *option, const char *text, void *value); /* of an int */
-int rt_read_image(const char *option, const char *text,
-                  void *value); /* of image and image_width, two int64_t */
+/* Of image and image_width, two int64_t. */
+int rt_read_image(const char *option, const char *text, void *value);
 int rt_read_dtype(const char *option, const char *text, void *value);         /* of an int */
 int rt_read_dtype_or_none(const char *option, const char *text, void *value); /* of an int */
 

@@ -102,8 +102,7 @@ struct rt_scored_item {
     double device_mib; /* memory of its GPU; NaN: unknown */
     double measured[RT_QUANTITY_COUNT]; /* NaN: not measured, or no test of the forecast */
     double forecast[RT_BY_COUNT][RT_QUANTITY_COUNT];
-    double ln_half_width; /* of the interval of ln(power), of ln(TPOT) of servers, by the predictor; NaN:
-                             unknown */
+    double ln_half_width; /* by the predictor, of ln(power), of ln(TPOT) of servers; NaN: unknown */
 };
 
 struct rt_scored_items {

@@ -83,8 +83,8 @@ struct rt_forecast {
     struct rt_forecast_launch *launches; /* node by node, phases in order */
     size_t launch_count;
     uint32_t *node_launch; /* (node_count + 1): first launch of each node */
-    double
-        accumulates; /* share of the micro batches that kernels of RT_ACCUMULATE but the optimizer's run in */
+    /* Share of the micro batches that kernels of RT_ACCUMULATE but the optimizer's run in. */
+    double accumulates;
     /* Of one pass of one device over the whole graph, with its collectives. */
     double phase_us[RT_PHASE_COUNT];
     double forward_us,
@@ -113,11 +113,9 @@ struct rt_forecast {
     /* Passes of pieces of the layers (chunks, stages), as pipeline.h has them; what stages pass on (stages).
      */
     double *stage_forward_us, *stage_backward_us, *stage_weights_us, *send_us;
-    double ahead_us; /* before the first pass: weights of the step before are gathered, the host has not run
-                        ahead */
-    double begin_us; /* of ahead_us: the latter */
-    double
-        gather_us; /* behind the optimizer, which stepped a share of the weights on each GPU: the others' */
+    /* Before the first pass: weights of the step before are gathered, the host has not run ahead (begin_us).
+     * Behind the optimizer, which stepped a share of the weights on each GPU, the others' are gathered. */
+    double ahead_us, begin_us, gather_us;
     /* Gradient sums of the first stage, since its passes began. */
     struct rt_gradient_sum *sums;
     size_t sum_count;

@@ -16,7 +16,7 @@ find "$@" -type f -size -256k -print0 | while IFS= read -r -d '' file; do
     cp "$file" "$corpus/$(sha1sum <"$file" | cut -c1-16)"
 done
 found=${FUZZ_FOUND:-$PWD}/found-$target-
-# What an input frees is watched while it runs: 8 MiB are more than inputs hold, 256 (the default) miss the caches.
+# What an input frees is watched: 8 MiB are more than most hold and stay in the caches; ctest says 32.
 ASAN_OPTIONS=quarantine_size_mb=8:${ASAN_OPTIONS:-} FUZZ_FILES=$files FUZZ_TARGET=$target "$program" "$corpus" "${limit[@]}" -timeout=25 -rss_limit_mb=2048 -max_len=65536 \
     -detect_leaks=0 -close_fd_mask=3 -print_final_stats=1 -artifact_prefix="$found" >"$work/log" 2>&1
 status=$?

@@ -101,8 +101,8 @@ struct rt_anchor rt_anchor_of(const char *lines, const struct rt_anchor_kind *ki
         return (struct rt_anchor){0};
     char *copy = rt_strdup(lines), *rest = copy;
     const char *field[FIELDS];
-    struct runs runs = {rt_malloc((strlen(lines) / FIELDS + 1) * sizeof *runs.run),
-                        0}; /* a line has more letters */
+    size_t most = strlen(lines) / FIELDS + 1; /* a line has more letters */
+    struct runs runs = {.run = rt_malloc(most * sizeof *runs.run)};
     while (next_line(&rest, field))
         if (is_of(field, kind))
             runs.run[runs.count++] = (struct run){field[DEVICE], strtod(field[RATIO], NULL)};

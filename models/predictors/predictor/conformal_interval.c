@@ -62,6 +62,26 @@ double rt_intervals_shared(const struct rt_intervals *intervals)
     return common / all;
 }
 
+static bool is_same(const struct rt_left_out_device *a, const struct rt_left_out_device *b)
+{
+    return a->key != 0 && b->key != 0 ? a->key == b->key : rt_name_equal(a->device, b->device);
+}
+
+void rt_intervals_add_pair(const struct rt_intervals *a, const struct rt_intervals *b, double *products,
+                           double *norms)
+{
+    double ab = 0, aa = 0, bb = 0;
+    for (size_t i = 0; i < a->left_out_count; i++)
+        for (size_t j = 0; j < b->left_out_count; j++)
+            if (is_same(&a->left_out[i], &b->left_out[j])) {
+                ab += a->left_out[i].error * b->left_out[j].error;
+                aa += a->left_out[i].error * a->left_out[i].error;
+                bb += b->left_out[j].error * b->left_out[j].error;
+            }
+    *products += ab;
+    *norms += sqrt(aa * bb);
+}
+
 static int by_value(const void *a, const void *b)
 {
     const struct rt_residual *x = a, *y = b;

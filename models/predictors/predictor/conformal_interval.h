@@ -48,6 +48,9 @@ void rt_intervals_release(struct rt_intervals *intervals);
  * its kernels have in common. NaN where none were. */
 double rt_intervals_square(const struct rt_intervals *intervals);
 double rt_intervals_shared(const struct rt_intervals *intervals);
+/* Adds the products of the mean errors of devices that both families left out, and the norms of both. */
+void rt_intervals_add_pair(const struct rt_intervals *a, const struct rt_intervals *b, double *products,
+                           double *norms);
 
 /* A residual. Groups (GPUs) have equal weight, however many residuals each has. */
 struct rt_residual {

@@ -565,27 +565,6 @@ static int open_pretrained(struct rt_predictor *out)
 
 /* --- how errors go together; of an opened one it is kept --- */
 
-static bool is_same(const struct rt_left_out_device *a, const struct rt_left_out_device *b)
-{
-    return a->key != 0 && b->key != 0 ? a->key == b->key : rt_name_equal(a->device, b->device);
-}
-
-/* Products of the mean errors of devices that both left out, and the norms of both. */
-static void add_pair(const struct rt_intervals *a, const struct rt_intervals *b, double *products,
-                     double *norms)
-{
-    double ab = 0, aa = 0, bb = 0;
-    for (size_t i = 0; i < a->left_out_count; i++)
-        for (size_t j = 0; j < b->left_out_count; j++)
-            if (is_same(&a->left_out[i], &b->left_out[j])) {
-                ab += a->left_out[i].error * b->left_out[j].error;
-                aa += a->left_out[i].error * a->left_out[i].error;
-                bb += b->left_out[j].error * b->left_out[j].error;
-            }
-    *products += ab;
-    *norms += sqrt(aa * bb);
-}
-
 double rt_predictor_error_correlation(const struct rt_predictor *predictor)
 {
     if (predictor->correlation_known)
@@ -594,7 +573,8 @@ double rt_predictor_error_correlation(const struct rt_predictor *predictor)
     double products = 0, norms = 0;
     for (size_t n = 0; n < predictor->net_count; n++)
         for (size_t m = 0; m < n; m++)
-            add_pair(&predictor->nets[n].intervals, &predictor->nets[m].intervals, &products, &norms);
+            rt_intervals_add_pair(&predictor->nets[n].intervals, &predictor->nets[m].intervals, &products,
+                                  &norms);
     return norms > 0 ? fmax(0, fmin(products / norms, 1)) : assumed;
 }
 

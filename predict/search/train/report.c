@@ -459,19 +459,17 @@ static char *nearest_words(const struct rt_training_plan *plan, int64_t candidat
     return words;
 }
 
-/* A row each in both tables; none: nothing. */
-static void add_reason(struct rt_table *table, struct rt_table *all, const struct rt_training_plan *plan,
-                       size_t gpu, enum rt_training_fate fate)
+/* A row, where there are such candidates. */
+static void add_reason(struct rt_table *table, const struct rt_training_plan *plan, size_t gpu,
+                       enum rt_training_fate fate)
 {
     size_t count;
     int64_t near = nearest(plan, gpu, fate, &count);
     if (count == 0)
         return;
     char *example = fate == RT_TRAINING_CUT ? first_cut(plan, gpu) : nearest_words(plan, near);
-    struct rt_table *const both[] = {table, all};
-    for (size_t t = 0; t < RT_COUNT(both); t++)
-        rt_table_row(both[t], plan->request->gpu[gpu].device.name, rt_training_fates[fate], (long long)count,
-                     fate_words[fate], example);
+    rt_table_row(table, plan->request->gpu[gpu].device.name, rt_training_fates[fate], (long long)count,
+                 fate_words[fate], example);
     free(example);
 }
 
@@ -484,17 +482,18 @@ static void add_reasons(struct rt_report *report, const struct rt_training_plan 
         {"words", "what became of them", 's', 0},
         {"nearest_words", "the nearest, by its GPUs", 's', 0},
     };
-    struct rt_table *all = rt_table_new(reason_columns, RT_COUNT(reason_columns));
+    json_t *all = json_array(), *rows;
     for (size_t g = 0; g < plan->request->gpu_count; g++) {
         struct rt_table *table = rt_table_new(reason_columns, RT_COUNT(reason_columns));
         char *title = rt_format("What became of all candidates of %s", plan->request->gpu[g].device.name);
         for (int fate = 0; fate < RT_TRAINING_FATES; fate++)
-            add_reason(table, all, plan, g, (enum rt_training_fate)fate);
+            add_reason(table, plan, g, (enum rt_training_fate)fate);
+        json_array_extend(all, rows = rt_table_json(table));
+        json_decref(rows);
         rt_report_add_table(report, NULL, title, table);
         free(title);
     }
-    rt_report_add_json(report, "reasons", rt_table_json(all));
-    rt_table_free(all);
+    rt_report_add_json(report, "reasons", all);
 }
 
 int rt_training_report(const struct rt_training_plan *plan, bool pictures, struct rt_report **out)

@@ -576,19 +576,18 @@ static void add_reasons(struct rt_report *report, const struct rt_serving_plan *
     };
     size_t count, r = 0;
     struct rt_serving_reason *reasons = rt_serving_reasons(plan, &count);
-    struct rt_table *all = rt_table_new(reason_columns, RT_COUNT(reason_columns));
+    json_t *all = json_array(), *rows;
     for (size_t gpu = 0; gpu < plan->request->gpu_count; gpu++) {
         struct rt_table *table = rt_table_new(reason_columns, RT_COUNT(reason_columns));
         char *title = rt_format("What became of all candidates of %s", plan->request->gpu[gpu].device.name);
-        for (; r < count && reasons[r].gpu == gpu; r++) {
+        for (; r < count && reasons[r].gpu == gpu; r++)
             add_reason(table, plan, &reasons[r]);
-            add_reason(all, plan, &reasons[r]);
-        }
+        json_array_extend(all, rows = rt_table_json(table));
+        json_decref(rows);
         rt_report_add_table(report, NULL, title, table);
         free(title);
     }
-    rt_report_add_json(report, "reasons", rt_table_json(all));
-    rt_table_free(all);
+    rt_report_add_json(report, "reasons", all);
     free(reasons);
 }
 
