@@ -304,7 +304,7 @@ static void run_beside(struct run *run, enum rt_op_id op, double from_us, double
     double start = fmax(run->free_us, from_us);
     run->free_us = start + time_us;
     run->beside_us += time_us;
-    if (run->watch != NULL)
+    if (run->watch != NULL && run->watch->beside != NULL)
         run->watch->beside(run->watch->context, op, start, run->free_us, bytes);
 }
 
@@ -475,6 +475,12 @@ static double all_links(const struct rt_piece *piece)
     return sum;
 }
 
+static void tell_pass(const struct run *run, bool backward, double start_us)
+{
+    if (run->watch != NULL && run->watch->pass != NULL)
+        run->watch->pass(run->watch->context, backward, start_us);
+}
+
 /* Both passes of a micro batch. In one queue the host goes on launching where it is; else it begins again. */
 static void run_round(struct run *run)
 {
@@ -484,6 +490,7 @@ static void run_round(struct run *run)
     if (!run->queue.started)
         began = waited = 0; /* what a copy takes before it is the forward pass's */
     forget_round(piece);
+    tell_pass(run, false, began);
     run_forward(run);
     piece->forward_us = run->queue.gpu_us - began;
     piece->wait_us = run->queue.wait_us - waited;
@@ -495,6 +502,7 @@ static void run_round(struct run *run)
         begin_queue(run);
     began = run->queue.gpu_us;
     waited = run->queue.wait_us;
+    tell_pass(run, true, began);
     run_backward(run);
     piece->backward_us = run->queue.gpu_us - began;
     piece->wait_us += run->queue.wait_us - waited;

@@ -68,9 +68,11 @@ struct rt_piece {
     struct rt_gradients gradients;
 };
 
-/* Told of what the passes do, in us since the queue began: its launches but the optimizer's, in order, with
- * the repeat of their block, and the gathering and summing of weights that are shared out. */
+/* Told of what the passes do, in us since the queue began: when a forward or a backward pass does, its
+ * launches but the optimizer's, in order, with the repeat of their block, and the gathering and summing of
+ * weights that are shared out. Each may be NULL. */
 struct rt_step_watch {
+    void (*pass)(void *context, bool backward, double start_us);
     void (*launch)(void *context, const struct rt_forecast_launch *launch, int64_t repeat, double start_us);
     void (*beside)(void *context, enum rt_op_id op, double start_us, double end_us, double bytes);
     void *context;

@@ -218,6 +218,8 @@ static void visit(void *context, const struct rt_timeline_span *span)
                : span->launch != NULL               ? of_phase[span->launch->kernel.call.phase]
                : strcmp(span->kind, "forward") == 0 ? FORWARD
                                                     : BACKWARD;
+    if (timeline->of_passes && span->lane >= RT_LANE_TENSOR) /* a stage is a row */
+        return;
     size_t row = (size_t)span->stage, i = timeline->kind[kind].count++;
     if (timeline->of_passes) {
         timeline->passes += span->launch == NULL && span->lane == RT_LANE_KERNELS;

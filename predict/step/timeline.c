@@ -1,26 +1,66 @@
 /* The spans of a step. See timeline.h. */
 #include "predict/step/timeline.h"
+#include "base/array.h"
 #include "predict/step/collectives.h"
+#include "predict/step/passes.h"
 #include "predict/step/pipeline.h"
 #include "predict/step/step.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
-const char *const rt_timeline_lanes[RT_LANE_COUNT] = {"stage", "kernels", "gradient sums", "gathered weights",
-                                                      "copies"};
+const char *const rt_timeline_lanes[RT_LANE_COUNT] = {"stage",
+                                                      "kernels",
+                                                      "gradient sums",
+                                                      "gathered weights",
+                                                      "copies",
+                                                      "tensor collectives",
+                                                      "context collectives",
+                                                      "expert collectives"};
+
+/* Collectives of layers that are shown of passes: of the first micro batches. */
+enum { MOST_COLLECTIVES = 200000 };
+
+/* A collective of a layer, since its pass began. */
+struct joined {
+    const struct rt_forecast_launch *launch;
+    int64_t repeat;
+    double start_us, time_us;
+};
+
+/* Those of a pass of a piece. */
+struct joined_pass {
+    struct joined *joined; /* (capacity) */
+    size_t count, capacity;
+    double start_us, free_us[RT_LANE_COUNT];
+};
 
 struct walk {
     const struct rt_forecast *forecast;
     void (*visit)(void *context, const struct rt_timeline_span *span);
     void (*name)(void *context, int64_t stage, enum rt_timeline_lane lane, const char *name);
     void *context;
+    struct joined_pass *pass; /* (pieces, 2): forward, backward */
+    size_t at;                /* that is listed */
+    int64_t microbatches;     /* of which collectives are shown */
 };
 
 static void name_lane(const struct walk *walk, int64_t stage, enum rt_timeline_lane lane)
 {
     walk->name(walk->context, stage, lane, rt_timeline_lanes[lane]);
+}
+
+/* Where a launch is shown: kernels, or collectives of a group. */
+static enum rt_timeline_lane lane_of(const struct rt_forecast_launch *launch)
+{
+    if (launch->source != RT_TIME_LINK)
+        return RT_LANE_KERNELS;
+    return launch->kernel.group == RT_GROUP_EXPERT    ? RT_LANE_EXPERT
+           : launch->kernel.group == RT_GROUP_CONTEXT ? RT_LANE_CONTEXT
+                                                      : RT_LANE_TENSOR;
 }
 
 static void visit_launch(const struct walk *walk, const struct rt_forecast_launch *launch, int64_t stage,
@@ -30,7 +70,7 @@ static void visit_launch(const struct walk *walk, const struct rt_forecast_launc
                 &(struct rt_timeline_span){.name = walk->forecast->graph->nodes[launch->node].name,
                                            .kind = rt_ops[launch->kernel.call.op].name,
                                            .stage = stage,
-                                           .lane = RT_LANE_KERNELS,
+                                           .lane = lane_of(launch),
                                            .start_us = start_us,
                                            .time_us = time_us,
                                            .launch = launch,
@@ -58,6 +98,18 @@ static double passes_begin_us(const struct rt_forecast *forecast)
     return forecast->queue_us + forecast->ahead_us;
 }
 
+/* Names the lanes of collectives that there are. */
+static void name_joined(const struct walk *walk, int64_t stage)
+{
+    bool named[RT_LANE_COUNT] = {[RT_LANE_KERNELS] = true};
+    for (size_t i = 0; i < walk->forecast->launch_count; i++) {
+        enum rt_timeline_lane lane = lane_of(&walk->forecast->launches[i]);
+        if (!named[lane])
+            name_lane(walk, stage, lane);
+        named[lane] = true;
+    }
+}
+
 /* --- one device, one batch: kernel by kernel --- */
 
 static void watch_launch(void *context, const struct rt_forecast_launch *launch, int64_t repeat,
@@ -82,6 +134,7 @@ static void walk_launches(struct walk *walk, const struct rt_predictor *predicto
                         &forecast->options.parallel, forecast->options.level);
     walk->name(walk->context, 0, RT_LANE_STAGE, forecast->device->name);
     name_lane(walk, 0, RT_LANE_KERNELS);
+    name_joined(walk, 0);
     if (forecast->options.parallel.shard == RT_SHARD_PARAMETERS) {
         name_lane(walk, 0, RT_LANE_WEIGHTS);
         name_lane(walk, 0, RT_LANE_GRADIENTS);
@@ -91,6 +144,77 @@ static void walk_launches(struct walk *walk, const struct rt_predictor *predicto
                  &(struct rt_step_watch){.launch = watch_launch, .beside = watch_beside, .context = walk},
                  &piece);
     rt_piece_release(&piece);
+}
+
+/* --- collectives of the layers of a pass --- */
+
+/* Of several rounds the last one counts. */
+static void begin_joined(void *context, bool backward, double start_us)
+{
+    struct walk *walk = context;
+    walk->at = walk->at / 2 * 2 + backward;
+    walk->pass[walk->at].count = 0;
+    walk->pass[walk->at].start_us = start_us;
+    memset(walk->pass[walk->at].free_us, 0, sizeof walk->pass[walk->at].free_us);
+}
+
+/* One after the other, whatever hides them. */
+static void add_joined(void *context, const struct rt_forecast_launch *launch, int64_t repeat,
+                       double start_us)
+{
+    struct walk *walk = context;
+    struct joined_pass *pass = &walk->pass[walk->at];
+    enum rt_timeline_lane lane = lane_of(launch);
+    if (lane == RT_LANE_KERNELS)
+        return;
+    double start = fmax(start_us - pass->start_us, pass->free_us[lane]);
+    RT_GROW(pass->joined, pass->count, 1, pass->capacity);
+    pass->joined[pass->count++] = (struct joined){launch, repeat, start, launch->time_us};
+    pass->free_us[lane] = start + launch->time_us;
+}
+
+static void list_joined(struct walk *walk, const struct rt_predictor *predictor)
+{
+    const struct rt_forecast *forecast = walk->forecast;
+    int64_t pieces = rt_pieces(&forecast->options.parallel), most = forecast->options.parallel.microbatches;
+    const struct rt_step_watch watch = {.pass = begin_joined, .launch = add_joined, .context = walk};
+    struct rt_collectives collectives;
+    size_t count = 0;
+    rt_collectives_init(&collectives, predictor, forecast->device, forecast->graph,
+                        &forecast->options.parallel, forecast->options.level);
+    walk->pass = rt_calloc(2 * (size_t)pieces, sizeof *walk->pass);
+    for (int64_t p = 0; p < pieces; p++) {
+        struct rt_piece piece;
+        walk->at = 2 * (size_t)p;
+        rt_piece_run(forecast, &collectives, p, &watch, &piece);
+        count += walk->pass[2 * p].count + walk->pass[2 * p + 1].count;
+        rt_piece_release(&piece);
+    }
+    walk->microbatches = count > 0 ? MOST_COLLECTIVES / (int64_t)count + 1 : 0;
+    walk->microbatches = walk->microbatches < most ? walk->microbatches : most;
+}
+
+/* What does not end with its pass is cut off there. */
+static void visit_joined(const struct walk *walk, const struct rt_pipeline_span *span)
+{
+    int64_t piece = span->chunk * walk->forecast->options.parallel.pipeline + span->stage;
+    const struct joined_pass *pass = &walk->pass[2 * piece + (span->pass == RT_PASS_BACKWARD)];
+    if (span->pass == RT_PASS_WEIGHTS || span->microbatch >= walk->microbatches)
+        return;
+    for (size_t i = 0; i < pass->count; i++) {
+        const struct joined *j = &pass->joined[i];
+        if (j->start_us < span->time_us)
+            visit_launch(walk, j->launch, span->stage, j->repeat,
+                         passes_begin_us(walk->forecast) + span->start_us + j->start_us,
+                         fmin(j->time_us, span->time_us - j->start_us));
+    }
+}
+
+static void release_joined(struct walk *walk)
+{
+    for (int64_t p = 0; p < 2 * rt_pieces(&walk->forecast->options.parallel); p++)
+        free(walk->pass[p].joined);
+    free(walk->pass);
 }
 
 /* --- several microbatches or stages: pass by pass --- */
@@ -111,16 +235,20 @@ static void watch_pass(void *context, const struct rt_pipeline_span *span)
                                            .start_us = passes_begin_us(forecast) + span->start_us,
                                            .time_us = span->time_us,
                                            .number = span->microbatch});
+    visit_joined(walk, span);
 }
 
-static void walk_passes(struct walk *walk)
+static void walk_passes(struct walk *walk, const struct rt_predictor *predictor)
 {
+    list_joined(walk, predictor);
     for (int64_t s = 0; s < walk->forecast->options.parallel.pipeline; s++) {
         char name[64];
         snprintf(name, sizeof name, "stage %" PRId64, s);
         walk->name(walk->context, s, RT_LANE_STAGE, name);
+        name_joined(walk, s);
     }
     rt_step_watch_passes(walk->forecast, &(struct rt_pipeline_watch){watch_pass, walk});
+    release_joined(walk);
 }
 
 /* --- what goes on beside them, and after --- */
@@ -226,7 +354,7 @@ void rt_timeline_walk(const struct rt_forecast *forecast, const struct rt_predic
     if (rt_step_is_one_queue(forecast))
         walk_launches(&walk, predictor);
     else
-        walk_passes(&walk);
+        walk_passes(&walk, predictor);
     walk_ahead(&walk);
     walk_copies(&walk);
     walk_sums(&walk);

@@ -107,6 +107,36 @@ for cut in json.load(open("stdout"))["cuts"]:
 PY
 if [ -s python.out ]; then not_ok "degrees as asked" "$(tail -n 3 python.out)"; else ok "degrees as asked"; fi
 
+# --- what overlaps: cuts that can, in the launch line, in the line of predict, in the timeline ---
+succeeds "products beside collectives" plan --gpus 8 --tp 2 --tp-overlap
+holds "are launched so" "--sequence-parallel --tp-comm-overlap" stdout
+refuses "exchanges without experts" 2 "--expert-overlap is of megatron" plan --gpus 8 --expert-overlap
+sed 's/"llama"/"mixtral", "num_local_experts": 8/; s/8192,/2048,/; s/"num_hidden_layers": 16/"num_hidden_layers": 8/' small.json >experts.json
+experts() { "$ROOFTILE" plan --train --model experts.json --gpu H100 --gpus 8 --batch 64 --seq 2048 --ep 4 --micro-batch 1 -q --json "$@"; }
+succeeds "exchanges" experts
+cp stdout apart.json
+succeeds "exchanges beside micro batches" experts --expert-overlap --trace experts.trace
+python3 - >python.out 2>&1 <<'PY'
+import collections, json
+apart, beside, lanes = json.load(open("apart.json"))["fastest"], json.load(open("stdout"))["fastest"], collections.defaultdict(list)
+assert beside["step_ms"] < apart["step_ms"], (beside["step_ms"], apart["step_ms"])
+assert "--overlap-moe-expert-parallel-comm" in beside["launch"] and "--expert-overlap" in beside["predict"]
+assert "overlap-moe" not in apart["launch"]
+events = json.load(open("experts.trace"))["traceEvents"]
+names = {(e["pid"], e["tid"]): e["args"]["name"] for e in events if e["ph"] == "M" and e["name"] == "thread_name"}
+for e in events:
+    if e["ph"] == "X":
+        lanes[names.get((e["pid"], e["tid"]), "passes"), e["pid"]].append((e["ts"], e["ts"] + e["dur"], e["cat"]))
+assert "expert collectives" in {name for name, stage in lanes}, names
+p = beside["parallel"]
+for (name, stage), spans in lanes.items():
+    spans.sort()
+    assert all(b[0] >= a[1] - 1e-3 for a, b in zip(spans, spans[1:])), name  # Perfetto shows what does not overlap
+    if name == "expert collectives":  # two exchanges a layer forward, two back, of every micro batch
+        assert len(spans) == 4 * 8 * p["microbatches"] / p["pipeline"] and {s[2] for s in spans} == {"all_to_all"}, len(spans)
+PY
+if [ -s python.out ]; then not_ok "exchanges" "$(tail -n 3 python.out)"; else ok "exchanges"; fi
+
 # --- narrow products are forecast as such, and told ---
 succeeds "fp8" "$ROOFTILE" plan --train --model small.json --gpu H100 --gpus 8 --batch 64 --seq 2048 -q --dtype fp8
 holds "fp8 is told" "--fp8-format hybrid" stdout
@@ -131,6 +161,15 @@ PY
 if [ -s python.out ]; then not_ok "within the budget" "$(tail -n 3 python.out)"; else ok "within the budget"; fi
 succeeds "no plan in the budget" plan --gpus 4 --tokens 1e10 --max-hours 0.01
 holds "and says so" "none keeps to the budget" stdout
+succeeds "joules" plan --gpus 4,8 --tokens 1e10 --max-joules 1e15 --json
+python3 -c 'import json; print(1.0001 * 3.6e9 * json.load(open("stdout"))["least_energy"]["mwh"])' >joules
+succeeds "fewer joules" plan --gpus 4,8 --tokens 1e10 --max-joules "$(cat joules)" --json
+python3 -c '
+import json
+report = json.load(open("stdout"))
+assert report["fastest"]["mwh"] * 3.6e9 <= float(open("joules").read()) and report["fastest"]["mwh"] >= report["least_energy"]["mwh"]' \
+    >python.out 2>&1
+if [ -s python.out ]; then not_ok "within the joules" "$(tail -n 3 python.out)"; else ok "within the joules"; fi
 
 # --- what is refused ---
 refuses "no batch" 2 "--batch N" "$ROOFTILE" plan --train --model small.json --gpu H100

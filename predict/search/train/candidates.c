@@ -243,6 +243,15 @@ static bool is_stack(const struct rt_training_plan *plan)
     return model->architecture != NULL && model->architecture->build == rt_build_transformer;
 }
 
+/* Beside a micro batch of the same stage: a pipeline's has chunks, and no layer runs again (Megatron-Core's
+ * transformer_config.py, overlap_moe_expert_parallel_comm). */
+static bool exchanges_beside(const struct rt_training_plan *plan, const struct rt_training_candidate *c)
+{
+    return plan->trainer->exchanges_beside && c->value[RT_AXIS_EP] > 1 && c->microbatches > 1 &&
+           c->value[RT_AXIS_RECOMPUTE] != RT_RECOMPUTE_LAYERS &&
+           (c->value[RT_AXIS_PP] == 1 || c->value[RT_AXIS_VP] > 1);
+}
+
 struct rt_step rt_training_step(const struct rt_training_plan *plan, const struct rt_training_candidate *c)
 {
     struct rt_step step = plan->request->step;
@@ -261,6 +270,7 @@ struct rt_step rt_training_step(const struct rt_training_plan *plan, const struc
     parallel->microbatches = c->microbatches;
     parallel->sequence = plan->trainer->sequence && parallel->tensor > 1 && is_stack(plan);
     parallel->tensor_overlap = parallel->sequence && (plan->trainer->overlap || step.parallel.tensor_overlap);
+    parallel->expert_overlap = step.parallel.expert_overlap && exchanges_beside(plan, c);
     return step;
 }
 

@@ -160,6 +160,10 @@ static const struct rt_option options[] = {
      "Adapters of this rank alone are trained, as in `predict`"},
     {"tp-overlap", 0, NULL, RT_FLAG(struct arguments, training.step.parallel.tensor_overlap),
      "Gathers and scatters of tensor-parallel GPUs run beside products (default: nanotron's do)"},
+    {"expert-overlap", 0, NULL, RT_FLAG(struct arguments, training.step.parallel.expert_overlap),
+     "Tokens are exchanged beside another micro batch wherever a cut lets megatron do so: no layer runs "
+     "again, "
+     "pipelines have chunks"},
     {"host", 0, "NAME",
      RT_TEXT(struct arguments, training.step.host, .reads = rt_host_reads, .suggests = rt_host_suggest),
      "What launches, as in `predict`"},
@@ -255,6 +259,7 @@ static int check_half(const struct rt_command_line *line)
                                            "schedule",
                                            "attention",
                                            "tp-overlap",
+                                           "expert-overlap",
                                            "run-steps",
                                            "loader-rate",
                                            "checkpoint-gbs",

@@ -116,9 +116,16 @@ static int settle(const struct rt_model_source *source, struct rt_training_reque
                        "compile",
                        rt_runtimes[step->runtime].name);
     int status = rt_step_read_cluster(step);
+    if (status == RT_OK && step->parallel.expert_overlap &&
+        (!rt_trainer_of((enum rt_runtime_id)step->runtime)->exchanges_beside ||
+         source->model.experts.count == 0))
+        return rt_fail(RT_EUSAGE, "--expert-overlap is of megatron and megatron-bridge, and of models with "
+                                  "experts: leave it out");
     if (status != RT_OK)
         return status;
-    status = rt_step_settle(step, source, &request->gpu[0].device, &settled);
+    struct rt_step whole = *step; /* what overlaps follows from the cut */
+    whole.parallel.tensor_overlap = whole.parallel.expert_overlap = false;
+    status = rt_step_settle(&whole, source, &request->gpu[0].device, &settled);
     step->sequence = settled.step.sequence;
     step->dtype = settled.step.dtype;
     step->quant = settled.step.quant;

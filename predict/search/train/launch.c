@@ -18,23 +18,14 @@ enum {
     SELECTIVE = 1u << RT_RECOMPUTE_SELECTIVE,
 };
 
+/* What Megatron-LM and Megatron-Bridge have in common. */
+#define MEGATRON_CORE                                                                                        \
+    .shards = NOTHING | OPTIMIZER, .recomputes = KEEPS | LAYERS | SELECTIVE, .tensor = true,                 \
+    .context = true, .pipeline = true, .interleaved = true, .sequence = true, .exchanges_beside = true
+
 static const struct rt_trainer trainers[] = {
-    {.runtime = RT_RUNTIME_MEGATRON,
-     .shards = NOTHING | OPTIMIZER,
-     .recomputes = KEEPS | LAYERS | SELECTIVE,
-     .tensor = true,
-     .context = true,
-     .pipeline = true,
-     .interleaved = true,
-     .sequence = true},
-    {.runtime = RT_RUNTIME_MEGATRON_BRIDGE,
-     .shards = NOTHING | OPTIMIZER,
-     .recomputes = KEEPS | LAYERS | SELECTIVE,
-     .tensor = true,
-     .context = true,
-     .pipeline = true,
-     .interleaved = true,
-     .sequence = true},
+    {.runtime = RT_RUNTIME_MEGATRON, MEGATRON_CORE},
+    {.runtime = RT_RUNTIME_MEGATRON_BRIDGE, MEGATRON_CORE},
     {.runtime = RT_RUNTIME_MEGATRON_OLD,
      .shards = NOTHING | OPTIMIZER,
      .recomputes = KEEPS | LAYERS | SELECTIVE,
@@ -171,8 +162,8 @@ static void add_megatron(const struct launched *l, struct rt_text *out)
     if (of(l, RT_AXIS_EP) > 1)
         ADD(out,
             "--expert-model-parallel-size %" PRId64
-            " --moe-grouped-gemm --moe-token-dispatcher-type flex --moe-enable-deepep",
-            of(l, RT_AXIS_EP));
+            " --moe-grouped-gemm --moe-token-dispatcher-type flex --moe-enable-deepep%s",
+            of(l, RT_AXIS_EP), l->step.parallel.expert_overlap ? " --overlap-moe-expert-parallel-comm" : "");
     ADD(out, "--micro-batch-size %" PRId64 " --global-batch-size %" PRId64 " --seq-length %" PRId64,
         of(l, RT_AXIS_MICRO_BATCH), l->cell->batch, l->request->step.sequence);
     if (l->step.parallel.sequence)
@@ -374,6 +365,8 @@ char *rt_training_predict_line(const struct rt_training_plan *plan, const struct
         add_word(&out, "schedule", rt_pipeline_schedules[step.parallel.schedule]);
     if (step.parallel.sequence)
         rt_text_add(&out, " --sp%s", step.parallel.tensor_overlap ? " --tp-overlap" : "");
+    if (step.parallel.expert_overlap)
+        rt_text_add(&out, " --expert-overlap");
     if (c->value[RT_AXIS_SHARD] != RT_SHARD_NONE)
         add_word(&out, "shard", rt_shard_kinds[c->value[RT_AXIS_SHARD]]);
     if (c->value[RT_AXIS_SHARD_GPUS] > 0)

@@ -94,6 +94,7 @@ struct rt_trainer {
     bool tensor, context, pipeline, interleaved; /* what shares out experts: rt_runtimes */
     bool sequence; /* norms are shared out by tokens wherever there are tensor-parallel GPUs */
     bool overlap;  /* whose gathers and scatters run beside products */
+    bool exchanges_beside; /* which can exchange tokens beside another micro batch */
 };
 /* NULL: no row of this runtime. */
 const struct rt_trainer *rt_trainer_of(enum rt_runtime_id runtime);

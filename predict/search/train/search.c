@@ -218,16 +218,29 @@ static double value_of(const struct rt_training_candidate *c, enum rt_training_c
     return cost == RT_COST_JOULES ? c->joules : c->time_us;
 }
 
+/* Over a budget of joules: what takes less time may take more of them. */
+static bool is_over(const struct rt_training_plan *plan, uint32_t i)
+{
+    return !isnan(plan->request->budget[RT_COST_JOULES]) && !rt_training_in_budget(plan, i);
+}
+
+static bool is_better(const struct rt_training_plan *plan, uint32_t a, uint32_t b, enum rt_training_cost cost)
+{
+    bool over = is_over(plan, a);
+    return over != is_over(plan, b)
+               ? !over
+               : value_of(&plan->candidate[a], cost) < value_of(&plan->candidate[b], cost);
+}
+
 /* Keeps the best in order; of equal ones the first. */
 static void keep(struct rt_training_plan *plan, struct rt_training_cell *cell, uint32_t i,
                  enum rt_training_cost cost, size_t most)
 {
-    double value = value_of(&plan->candidate[i], cost);
     uint32_t *best = cell->best[cost];
     size_t at = cell->best_count[cost];
-    if (isnan(value))
+    if (isnan(value_of(&plan->candidate[i], cost)))
         return;
-    while (at > 0 && value < value_of(&plan->candidate[best[at - 1]], cost))
+    while (at > 0 && is_better(plan, i, best[at - 1], cost))
         at--;
     if (at == most)
         return;
@@ -241,8 +254,9 @@ static void keep(struct rt_training_plan *plan, struct rt_training_cell *cell, u
 static double worst_kept(const struct rt_training_plan *plan, const struct rt_training_cell *cell,
                          enum rt_training_cost cost, size_t most)
 {
-    return cell->best_count[cost] < most ? INFINITY
-                                         : value_of(&plan->candidate[cell->best[cost][most - 1]], cost);
+    if (cell->best_count[cost] < most || is_over(plan, cell->best[cost][most - 1]))
+        return INFINITY;
+    return value_of(&plan->candidate[cell->best[cost][most - 1]], cost);
 }
 
 struct bounded {

@@ -57,8 +57,9 @@ int rt_training_shape_build(const struct rt_training_plan *plan, struct rt_train
 
 /* --- timing --- */
 
-/* A pass of one repetition of a block, forward and back, without what follows once a step. */
-static double block_us(const struct rt_forecast *forecast, size_t block)
+/* A pass of one repetition of a block, forward and back, without what follows once a step. Tokens that may be
+ * exchanged beside other micro batches cost what hides them, at least. */
+static double block_us(const struct rt_forecast *forecast, size_t block, bool exchanges_beside)
 {
     const struct rt_graph *graph = forecast->graph;
     const struct rt_block *b = &graph->blocks[block];
@@ -67,18 +68,21 @@ static double block_us(const struct rt_forecast *forecast, size_t block)
          i++) {
         const struct rt_forecast_launch *launch = &forecast->launches[i];
         int phase = launch->kernel.call.phase;
+        bool beside = exchanges_beside && launch->kernel.group == RT_GROUP_EXPERT;
+        double each = beside ? rt_overlap_share(forecast->device) * launch->time_us
+                             : rt_launch_in_line_us(forecast, launch);
         if (phase == RT_FORWARD || phase == RT_BACKWARD)
-            us += rt_launch_in_line_us(forecast, launch) * rt_forecast_launch_runs(forecast, launch);
+            us += each * rt_forecast_launch_runs(forecast, launch);
     }
     return us / (double)b->repeat;
 }
 
-static void set_times(struct rt_training_shape *shape)
+static void set_times(struct rt_training_shape *shape, bool exchanges_beside)
 {
     const struct rt_graph *graph = &shape->prediction.graph;
     shape->block_us = rt_malloc((graph->block_count + 1) * sizeof *shape->block_us);
     for (size_t b = 0; b < graph->block_count; b++) {
-        shape->block_us[b] = block_us(&shape->prediction.forecast, b);
+        shape->block_us[b] = block_us(&shape->prediction.forecast, b, exchanges_beside);
         shape->all_us += shape->block_us[b] * (double)graph->blocks[b].repeat;
     }
 }
@@ -123,7 +127,7 @@ int rt_training_shape_time(const struct rt_training_plan *plan, struct rt_networ
                                    &options, &prediction->forecast);
     if (status != RT_OK)
         return status;
-    set_times(shape);
+    set_times(shape, plan->request->step.parallel.expert_overlap);
     set_energy(plan->request->predictor, shape);
     shape->timed = true;
     return RT_OK;

@@ -209,6 +209,58 @@ static void test_zero_bubble_is_no_slower(void)
     rt_predictor_release(&roofline);
 }
 
+/* Exchanges of tokens of a micro batch, all of them in a step's layers on one stage. */
+static double exchanges_us(const struct rt_forecast *f)
+{
+    double us = 0;
+    for (size_t i = 0; i < f->launch_count; i++)
+        if (f->launches[i].source == RT_TIME_LINK && f->launches[i].kernel.group == RT_GROUP_EXPERT)
+            us += rt_forecast_launch_total(f, &f->launches[i]);
+    return us;
+}
+
+/* Beside another micro batch they are no slower, and what runs beside each other ends no earlier than the
+ * longer of both; slower links are no faster. */
+static void test_exchanges_beside_are_no_slower(void)
+{
+    static const double links[] = {450, 50, 5, 0.5};
+    struct rt_random random;
+    struct rt_prediction apart, beside;
+    start(&random, 8);
+    RT_ASSERT_OK(rt_model_source_find_as("qwen3-30b-a3b", NULL, &source));
+    for (int trial = 0; trial < 40; trial++) {
+        struct rt_step step = draw(&random);
+        double before = 0, saved = 0;
+        step.runtime = RT_RUNTIME_MEGATRON;
+        step.recompute = RT_RECOMPUTE_NONE;
+        step.host_us = 0;
+        step.parallel.shard = RT_SHARD_NONE;
+        step.parallel.data = step.parallel.expert = 2 * power(&random, 2);
+        step.parallel.tensor = 1;
+        step.parallel.microbatches = step.parallel.pipeline * (2 + (int64_t)rt_random_below(&random, 5));
+        step.batch = step.parallel.data * step.parallel.microbatches;
+        for (size_t l = 0; l < RT_COUNT(links); l++) {
+            step.parallel.link_gbs = links[l];
+            step.parallel.expert_overlap = false;
+            forecast(&step, &h100, &apart);
+            step.parallel.expert_overlap = true;
+            forecast(&step, &h100, &beside);
+            double exchanged = exchanges_us(&apart.forecast), total = beside.forecast.total_us;
+            CU_ASSERT_TRUE(total <= apart.forecast.total_us * (1 + 1e-9));
+            CU_ASSERT_TRUE(total < apart.forecast.total_us || exchanged == 0);
+            CU_ASSERT_TRUE(step.parallel.pipeline > 1 || total >= exchanged);
+            CU_ASSERT_TRUE(total >= apart.forecast.compute_us * (1 - 1e-9));
+            CU_ASSERT_TRUE(total >= before * (1 - 1e-9));
+            before = total;
+            saved = 1 - total / apart.forecast.total_us;
+            rt_prediction_release(&apart);
+            rt_prediction_release(&beside);
+        }
+        CU_ASSERT_TRUE(saved < 0.5); /* of two that run beside each other at most half */
+    }
+    rt_predictor_release(&roofline);
+}
+
 /* ZeRO-Offload by hand: a server's cores take 257 us a million parameters of all its 8 GPUs, a weight comes
  * back as 2 bytes at 0.75 of 64 GB/s; nothing of the optimizer's is in the GPU's memory. */
 static void test_offloaded_optimizer(void)
@@ -240,4 +292,4 @@ static void test_offloaded_optimizer(void)
 RT_TESTS(RT_TEST(test_totals_add_up), RT_TEST(test_more_hardware_is_no_slower),
          RT_TEST(test_more_servers_communicate_no_less), RT_TEST(test_more_microbatches_take_no_less),
          RT_TEST(test_sharing_weights_is_no_faster), RT_TEST(test_zero_bubble_is_no_slower),
-         RT_TEST(test_offloaded_optimizer))
+         RT_TEST(test_offloaded_optimizer), RT_TEST(test_exchanges_beside_are_no_slower))

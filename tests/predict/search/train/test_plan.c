@@ -6,6 +6,8 @@
 #include "test.h"
 
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 static struct rt_predictor pretrained;
 static struct rt_model_source small, experts;
@@ -79,6 +81,20 @@ static void check_same_best(const struct rt_training_plan *a, const struct rt_tr
         CU_ASSERT_EQUAL(rt_training_best(a, cost), rt_training_best(b, cost));
 }
 
+/* Forecasts, pruned and all. */
+static void check_pruned(struct rt_training_request *request, size_t forecasts[2])
+{
+    struct rt_training_plan pruned, all;
+    make(request, &pruned);
+    request->exhaustive = true;
+    make(request, &all);
+    check_same_best(&pruned, &all);
+    forecasts[0] += pruned.forecast_count;
+    forecasts[1] += all.forecast_count;
+    rt_training_plan_release(&pruned);
+    rt_training_plan_release(&all);
+}
+
 /* Of all candidates that fit, forecast one by one. */
 static void test_bounds_change_no_answer(void)
 {
@@ -87,21 +103,73 @@ static void test_bounds_change_no_answer(void)
     size_t forecasts[2] = {0, 0};
     for (size_t r = 0; r < RT_COUNT(runtimes); r++) {
         struct rt_training_request request;
-        struct rt_training_plan pruned, all;
         ask("H100,memory_gib=14", &request);
         request.step.runtime = (int)runtimes[r];
         if (r % 2 == 1)
             request.source = small_experts();
-        make(&request, &pruned);
-        request.exhaustive = true;
-        make(&request, &all);
-        check_same_best(&pruned, &all);
-        forecasts[0] += pruned.forecast_count;
-        forecasts[1] += all.forecast_count;
-        rt_training_plan_release(&pruned);
-        rt_training_plan_release(&all);
+        check_pruned(&request, forecasts);
     }
     CU_ASSERT(forecasts[0] < forecasts[1]);
+}
+
+/* Tokens are exchanged beside other micro batches where a cut lets them: where layers run once, and a
+ * pipeline has chunks. What is found is no slower, and launched so. */
+static void test_exchanges_beside(void)
+{
+    struct rt_training_request request;
+    struct rt_training_plan apart, beside;
+    size_t forecasts[2] = {0, 0}, exchanged = 0;
+    ask("H100", &request);
+    request.source = small_experts();
+    request.step.batch = 64;
+    make(&request, &apart);
+    request.step.parallel.expert_overlap = true;
+    make(&request, &beside);
+    for (size_t i = 0; i < beside.candidate_count; i++) {
+        const struct rt_training_candidate *c = &beside.candidate[i];
+        struct rt_step step = rt_training_step(&beside, c);
+        bool chunks = c->value[RT_AXIS_PP] == 1 || c->value[RT_AXIS_VP] > 1;
+        exchanged += step.parallel.expert_overlap;
+        CU_ASSERT(!step.parallel.expert_overlap ||
+                  (chunks && c->value[RT_AXIS_EP] > 1 && c->value[RT_AXIS_RECOMPUTE] != RT_RECOMPUTE_LAYERS));
+        CU_ASSERT(isnan(c->time_us) || isnan(apart.candidate[i].time_us) ||
+                  c->time_us <= apart.candidate[i].time_us * (1 + 1e-9));
+        char *launch = c->fate == RT_TRAINING_BEST ? rt_training_launch(&beside, c) : NULL;
+        CU_ASSERT(launch == NULL || step.parallel.expert_overlap ==
+                                        (strstr(launch, "--overlap-moe-expert-parallel-comm") != NULL));
+        free(launch);
+    }
+    CU_ASSERT(exchanged > 0);
+    rt_training_plan_release(&apart);
+    rt_training_plan_release(&beside);
+    check_pruned(&request, forecasts);
+}
+
+/* Budgets of joules between the least and the fastest's: the fastest that keeps to one, of all candidates. */
+static void test_budget_of_joules(void)
+{
+    struct rt_training_request request;
+    struct rt_training_plan all, plan;
+    ask("H100", &request);
+    request.gpus_count = 1;
+    request.exhaustive = true;
+    make(&request, &all);
+    double least = all.candidate[rt_training_best(&all, RT_COST_JOULES)].joules,
+           most = all.candidate[rt_training_best(&all, RT_COST_HOURS)].joules;
+    request.exhaustive = false;
+    for (int part = 0; part <= 8; part++) {
+        double joules = least * (1 + 1e-9) + part / 8.0 * (1.5 * most - least), fastest = INFINITY;
+        for (size_t i = 0; i < all.candidate_count; i++)
+            if (all.candidate[i].joules <= joules)
+                fastest = fmin(fastest, all.candidate[i].time_us);
+        request.budget[RT_COST_JOULES] = joules * 1e9 / (32 * 2048);
+        make(&request, &plan);
+        int64_t best = rt_training_best(&plan, RT_COST_HOURS);
+        CU_ASSERT_FATAL(best >= 0);
+        RT_ASSERT_NEAR(plan.candidate[best].time_us, fastest, 1e-9);
+        rt_training_plan_release(&plan);
+    }
+    rt_training_plan_release(&all);
 }
 
 static void check_bounds(const struct rt_model_source *source)
@@ -263,4 +331,4 @@ static void test_refusals(void)
 
 RT_TESTS(RT_TEST(test_bounds_change_no_answer), RT_TEST(test_nothing_beats_its_bound),
          RT_TEST(test_as_predict), RT_TEST(test_threads), RT_TEST(test_costs), RT_TEST(test_more_gpus),
-         RT_TEST(test_refusals))
+         RT_TEST(test_exchanges_beside), RT_TEST(test_budget_of_joules), RT_TEST(test_refusals))
