@@ -2,6 +2,7 @@
 #include "models/networks/cuts.h"
 #include "base/status.h"
 #include "base/text.h"
+#include "models/networks/architectures/hybrid.h"
 #include "models/networks/architectures/parts.h"
 
 #include <inttypes.h>
@@ -22,9 +23,10 @@ static const char *given_of_training(const struct rt_parallelism *parallel,
                                                           : NULL;
 }
 
-static bool is_stack(const struct rt_model *model)
+bool rt_is_stack(const struct rt_model *model)
 {
-    return model->architecture != NULL && model->architecture->build == rt_build_transformer;
+    return model->architecture != NULL &&
+           (model->architecture->build == rt_build_transformer || rt_is_hybrid(model));
 }
 
 /* The numbers up to `most` that divide `whole`, for a sentence. */
@@ -81,6 +83,11 @@ static int check_context(const struct rt_parallelism *parallel, const struct rt_
     int64_t gpus = parallel->context;
     if (gpus <= 1)
         return RT_OK;
+    if (rt_is_hybrid(model))
+        return rt_fail(RT_EUSAGE,
+                       "{cp} is for attention alone, and %s hands states on from token to token; "
+                       "leave {cp} away",
+                       model->name);
     if (model->architecture->attention->bidirectional)
         return rt_fail(RT_EUSAGE, "{cp} is for decoders, which %s is not", model->name);
     if (!is_fused(options, model))
@@ -173,7 +180,7 @@ int rt_check_cuts(const struct rt_parallelism *parallel, const struct rt_graph_o
                   const struct rt_model *model)
 {
     const char *given = given_of_training(parallel, options);
-    bool stack = is_stack(model);
+    bool stack = rt_is_stack(model);
     if (given != NULL && options->step != RT_STEP_TRAINING)
         return rt_fail(RT_EUSAGE, "%s is for {mode} training", rt_field_words(given).text);
     if (options->attention != RT_ATTENTION_OWN && rt_runtimes[options->runtime].served)

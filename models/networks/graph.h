@@ -288,6 +288,7 @@ struct rt_graph {
     double state_bytes; /* of what is cached beside them: recurrent states, indexers' keys */
     double shared;      /* elements of weights that several nodes share (tied embeddings); each counts them */
     double classes;     /* elements of the model's last output */
+    bool alternates;    /* layers of the blocks take turns: a pipeline's pieces have as many of each */
     double choices;     /* experts that a token is sent to, where GPUs share them out; 0: none */
     bool fp32_scores;   /* the framework copies that output to fp32: transformers' Llama and those after it */
     double input_bytes, result_bytes; /* of a pass: what it reads from the host, what it may give back */

@@ -3,6 +3,7 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "datasets/run_attributes.h"
+#include "models/networks/architectures/hybrid.h"
 #include "models/networks/architectures/parts.h"
 #include "models/networks/diffusion/diffusion.h"
 #include "models/networks/vision/vision.h"
@@ -143,18 +144,26 @@ static int check_served(const struct rt_model *model, const struct rt_graph_opti
     if (runtime->served && !model->architecture->served)
         return rt_fail(RT_EUSAGE, "LLM servers do not run %s; use {runtime} eager",
                        model->architecture->what);
-    if (!runtime->served && model->architecture->build == rt_build_served)
+    bool trains = options->step == RT_STEP_TRAINING;
+    bool only = !runtime->served && model->architecture->build == rt_build_served,
+         hybrid = rt_is_hybrid(model) && trains;
+    if (only && hybrid && !runtime->grouped_experts)
         return rt_fail(RT_EUSAGE,
-                       "%s is forecast as LLM servers run it and not otherwise; use {runtime} serving, in 16 bits "
-                       "or fewer",
+                       "training of %s is forecast by frameworks that multiply experts as a group; give "
+                       "{runtime} megatron, or another of them",
                        model->architecture->what);
+    if (only && !hybrid)
+        return rt_fail(
+            RT_EUSAGE,
+            "%s is forecast as LLM servers run it and not otherwise; use {runtime} serving, in 16 bits "
+            "or fewer",
+            model->architecture->what);
     if (runtime->served && options->step == RT_STEP_TRAINING)
         return rt_fail(RT_EUSAGE, "{runtime} %s does not train; use eager or compile", runtime->name);
     if (runtime->served && rt_dtypes[options->dtype].bytes > 2)
         return rt_fail(RT_EUSAGE,
                        "LLM servers run in 16 bits or fewer; give {dtype} bf16, or {runtime} eager for %s",
                        rt_dtypes[options->dtype].name);
-    bool trains = options->step == RT_STEP_TRAINING;
     if (!runtime->served && (options->groups != NULL || options->attention_data_parallel > 1 ||
                              (options->expert_parallel > 1 && !trains)))
         return rt_fail(RT_EUSAGE,
@@ -251,8 +260,10 @@ static int check_image_size(const struct rt_model *model, const struct rt_graph_
                        image, model->name, multiple);
     int64_t width = options->image_width > 0 ? options->image_width : image;
     if (multiple > 1 && width != image && (width > RT_MOST_PIXELS || width % multiple != 0))
-        return rt_fail(RT_EUSAGE, "{image} %" PRId64 "x%" PRId64 ": %s takes widths that are multiples of %" PRId64
-                       " pixels", image, width, model->name, multiple);
+        return rt_fail(RT_EUSAGE,
+                       "{image} %" PRId64 "x%" PRId64 ": %s takes widths that are multiples of %" PRId64
+                       " pixels",
+                       image, width, model->name, multiple);
     double frames = options->frames > 0 ? (double)options->frames : 1;
     double pixels = (double)options->batch * (double)image * (double)width * frames;
     if (pixels <= 0x1p40)
@@ -348,8 +359,10 @@ static int check_image_kernels(const struct rt_model *model, const struct rt_gra
     struct rt_graph_options small = graph->options;
     small.batch = 1;
     if (rt_model_diffusion(model) != NULL)
-        return rt_fail(RT_EUSAGE, "%s with {batch} %" PRId64 " and {image} %" PRId64 " makes kernels of more than "
-                       "2^40 rows; give less of either", model->name, graph->options.batch, graph->options.image);
+        return rt_fail(RT_EUSAGE,
+                       "%s with {batch} %" PRId64 " and {image} %" PRId64 " makes kernels of more than "
+                       "2^40 rows; give less of either",
+                       model->name, graph->options.batch, graph->options.image);
     for (int d = 0; d < rt_op_ndims((enum rt_op_id)wrong->call.op); d++)
         if ((double)wrong->call.dim[d] > MOST_DIM)
             return rt_fail(RT_EUSAGE,
@@ -399,6 +412,8 @@ static void build(const struct rt_model *model, struct rt_graph *graph)
         graph->boundary = largest_boundary(graph);
     } else if (rt_runtimes[graph->options.runtime].served)
         rt_build_served(model, graph);
+    else if (model->architecture->build == rt_build_served)
+        rt_build_hybrid(model, graph);
     else
         model->architecture->build(model, graph);
 }

@@ -69,6 +69,8 @@ int64_t rt_piece_repeats(const struct rt_graph *graph, size_t block, int64_t pie
     const struct rt_block *b = &graph->blocks[block];
     if (b->role != RT_BLOCK_LAYER)
         return (b->role == RT_BLOCK_FIRST ? piece == 0 : piece == pieces - 1) ? b->repeat : 0;
+    if (graph->alternates)
+        return (piece + 1) * b->repeat / pieces - piece * b->repeat / pieces;
     int64_t first = 0, from = first_layer(graph, piece, pieces), to = first_layer(graph, piece + 1, pieces);
     for (size_t i = 0; i < block; i++)
         if (graph->blocks[i].role == RT_BLOCK_LAYER)

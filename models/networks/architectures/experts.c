@@ -176,11 +176,11 @@ static uint32_t route(const struct rt_stack *stack, uint32_t x, int64_t rows)
 
 /* act(gate) up, then down, of `pairs` (token, expert) pairs shared out evenly over the experts here. */
 static uint32_t grouped_feed_forward(const struct rt_stack *stack, uint32_t x, int64_t pairs, int64_t held,
-                                     int64_t inner)
+                                     int64_t h, int64_t inner)
 {
     const struct rt_model *model = stack->model;
     struct rt_graph *graph = stack->graph;
-    int64_t h = model->hidden, parts = model->gated ? 2 : 1, run = pairs < held ? pairs : held;
+    int64_t parts = model->gated ? 2 : 1, run = pairs < held ? pairs : held;
     struct rt_grouped of = {run, rt_build_shard(pairs, run), h, parts * inner, held};
     x = rt_build_grouped(graph, model->gated ? "experts.gate_up" : "experts.up", x, &of);
     x = model->gated ? rt_build_gated(graph, "experts.product", x, pairs, inner)
@@ -203,31 +203,37 @@ static uint32_t shared_beside(const struct rt_stack *stack, uint32_t x, uint32_t
 
 /* Tokens are sorted by expert, exchanged where GPUs share experts out, multiplied by one product for all
  * experts here, and put back (Megatron-LM's MoEAlltoAllTokenDispatcher, TEGroupedMLP; Gale et al.,
- * MegaBlocks, 2023). Whole experts are on a GPU then; else tensor parallelism cuts each. */
+ * MegaBlocks, 2023). Whole experts are on a GPU then; else tensor parallelism cuts each. Latent ones work in
+ * fewer columns, between two products of all. */
 static uint32_t grouped_experts(const struct rt_stack *stack, uint32_t x)
 {
     const struct rt_model *model = stack->model;
     struct rt_graph *graph = stack->graph;
-    int64_t ep = rt_at_least_one(graph->options.expert_parallel), h = model->hidden;
+    int64_t ep = rt_at_least_one(graph->options.expert_parallel), latent = model->experts.latent,
+            h = latent > 0 ? latent : model->hidden;
     int64_t cut = ep > 1 ? 1 : graph->options.tensor_parallel, held = model->experts.count / ep;
     int64_t rows = ep > 1 ? rt_shared_rows(stack) : stack->shape.rows, pairs = rows * model->experts.topk;
     uint32_t in = x, scores = route(stack, x, rt_shared_rows(stack));
     if (ep == 1)
-        x = rt_build_all_reduce(graph, "experts.gradient_all_reduce", x, rows * h, false, true);
+        x = rt_build_all_reduce(graph, "experts.gradient_all_reduce", x, rows * model->hidden, false, true);
     uint32_t gathered = x;
+    if (latent > 0)
+        x = rt_build_linear(graph, "experts.in", x, rows, model->hidden, h, false);
     x = move_rows(graph, "experts.permute", x, rows, pairs, h);
     graph->choices = ep > 1 ? (double)model->experts.topk : 0;
     if (ep > 1)
         x = exchange(graph, "experts.dispatch", x, pairs, h);
     if (ep > 1 && held > 1)
         x = move_rows(graph, "experts.sort", x, pairs, pairs, h);
-    x = grouped_feed_forward(stack, x, pairs, held, rt_build_shard(model->experts.width, cut));
+    x = grouped_feed_forward(stack, x, pairs, held, h, rt_build_shard(model->experts.width, cut));
     if (ep > 1 && held > 1)
         x = move_rows(graph, "experts.unsort", x, pairs, pairs, h);
     if (ep > 1)
         x = exchange(graph, "experts.combine", x, pairs, h);
     x = move_rows(graph, "experts.unpermute", x, pairs, rows, h);
     rt_graph_add_input(graph, scores);
+    if (latent > 0)
+        x = rt_build_linear(graph, "experts.out", x, rows, h, model->hidden, false);
     return ep == 1 ? shared_experts(stack, gathered, x) : shared_beside(stack, in, x);
 }
 

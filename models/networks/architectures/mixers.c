@@ -133,15 +133,12 @@ uint32_t rt_served_delta(struct rt_served *step, uint32_t x)
 
 /* --- state spaces (Mamba-2, arXiv 2405.21060) --- */
 
-struct states {
-    int64_t heads, groups, inner, channels; /* of one GPU */
-};
-
-static struct states states_of(const struct rt_served *step)
+struct rt_states rt_states_of(const struct rt_stack *stack)
 {
-    const struct rt_model *model = step->stack->model;
-    struct states s = {.heads = rt_build_shard(model->states.heads, parts(step)),
-                       .groups = shard_groups(model->states.groups, parts(step))};
+    const struct rt_model *model = stack->model;
+    int64_t gpus = stack->graph->options.tensor_parallel;
+    struct rt_states s = {.heads = rt_build_shard(model->states.heads, gpus),
+                          .groups = shard_groups(model->states.groups, gpus)};
     s.inner = s.heads * model->states.head_dim;
     s.channels = s.inner + 2 * s.groups * model->states.state;
     return s;
@@ -151,7 +148,7 @@ static uint32_t states_kernel(const struct rt_served *step, uint32_t x, struct r
                               bool decode)
 {
     const struct rt_model *model = step->stack->model;
-    struct states s = states_of(step);
+    struct rt_states s = rt_states_of(step->stack);
     x = convolve(step, convolution_name, x, group, s.channels, model->states.kernel, decode);
     const int64_t dim[] = {group.count,         group.tokens,       s.heads, model->states.head_dim, s.groups,
                            model->states.state, model->states.chunk};
@@ -165,7 +162,7 @@ static uint32_t states_kernel(const struct rt_served *step, uint32_t x, struct r
 static uint32_t scan_kernel(const struct rt_served *step, uint32_t x, struct rt_sequences group, bool decode)
 {
     const struct rt_model *model = step->stack->model;
-    int64_t inner = states_of(step).inner;
+    int64_t inner = rt_states_of(step->stack).inner;
     const int64_t dim[] = {group.count, group.tokens, inner, 1, 1, model->states.state, model->states.chunk};
     return rt_served_kernel(step, decode ? "states.decode" : "states.prefill",
                             decode ? RT_OP_SSM_GENERATION : RT_OP_SSM_CONTEXT, x, dim,
@@ -175,7 +172,7 @@ static uint32_t scan_kernel(const struct rt_served *step, uint32_t x, struct rt_
 static uint32_t scan_convolution(const struct rt_served *step, uint32_t x, struct rt_sequences group,
                                  bool decode)
 {
-    return convolve(step, convolution_name, x, group, states_of(step).inner,
+    return convolve(step, convolution_name, x, group, rt_states_of(step->stack).inner,
                     step->stack->model->states.kernel, decode);
 }
 
@@ -184,7 +181,7 @@ static uint32_t scan(struct rt_served *step, uint32_t x)
     const struct rt_stack *stack = step->stack;
     const struct rt_model *model = stack->model;
     struct rt_graph *graph = stack->graph;
-    int64_t rows = stack->shape.rows, inner = states_of(step).inner, rank = model->states.rank,
+    int64_t rows = stack->shape.rows, inner = rt_states_of(step->stack).inner, rank = model->states.rank,
             state = model->states.state, made = rank + 2 * state;
     double each = (double)(model->states.kernel + model->states.conv_bias);
     x = rt_build_linear(graph, "states.in", x, rows, model->hidden, 2 * inner, model->states.bias);
@@ -212,7 +209,7 @@ uint32_t rt_served_states(struct rt_served *step, uint32_t x)
     struct rt_graph *graph = stack->graph;
     if (model->states.rank > 0)
         return scan(step, x);
-    struct states s = states_of(step);
+    struct rt_states s = rt_states_of(step->stack);
     int64_t rows = stack->shape.rows, kernel = model->states.kernel;
     double each = (double)(kernel + model->states.conv_bias); /* of a channel */
     x = rt_build_linear(graph, "states.in", x, rows, model->hidden, s.inner + s.channels + s.heads,

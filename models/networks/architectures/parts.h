@@ -23,6 +23,7 @@ void rt_build_served(const struct rt_model *model, struct rt_graph *graph);
 uint32_t rt_mask_bert(const struct rt_stack *stack);
 uint32_t rt_mask_opt(const struct rt_stack *stack);
 uint32_t rt_positions_opt(const struct rt_stack *stack);
+void rt_decoder_head(const struct rt_stack *stack, uint32_t x);
 void rt_head_bert(const struct rt_stack *stack, uint32_t x);
 void rt_head_distilbert(const struct rt_stack *stack, uint32_t x);
 void rt_head_electra(const struct rt_stack *stack, uint32_t x);

@@ -179,8 +179,8 @@ static uint32_t kind_layer(struct rt_served *step, uint32_t x)
     return rt_served_does(step, RT_DOES_FEEDS) ? run_branch(step, &fed, x) : x;
 }
 
-/* "window_experts_layer" */
-static const char *kind_name(struct rt_graph *graph, const struct rt_layer_kind *kind)
+/* A block for layers of a kind, "window_experts_layer". */
+static void add_kind(struct rt_graph *graph, const struct rt_layer_kind *kind)
 {
     char name[128] = "";
     const char *word = rt_layer_does_words;
@@ -192,7 +192,7 @@ static const char *kind_name(struct rt_graph *graph, const struct rt_layer_kind 
     }
     size_t used = strlen(name);
     snprintf(name + used, sizeof name - used, "layer");
-    return rt_graph_text(graph, name, strlen(name));
+    rt_graph_add_block(graph, rt_graph_text(graph, name, strlen(name)), RT_BLOCK_LAYER, kind->count);
 }
 
 static int64_t or_else(int64_t value, int64_t otherwise)
@@ -220,6 +220,12 @@ static void begin_kind(struct rt_stack *stack, const struct rt_layer_kind *kind)
     stack->window = window || model->layered.ratios.count > 0 ? model->reach.window : 0;
     stack->chunk = 0;
     stack->rotary_dim = model->rotary.dim < stack->shape.head_dim ? model->rotary.dim : stack->shape.head_dim;
+}
+
+void rt_stack_begin_kind(struct rt_stack *stack, const struct rt_layer_kind *kind)
+{
+    begin_kind(stack, kind);
+    add_kind(stack->graph, kind);
 }
 
 /* Zamba: attention and feed-forward over the layer's input beside the embedding, of weights that layers take
@@ -270,8 +276,7 @@ static uint32_t kinds_of_layers(struct rt_served *step, struct rt_stack *stack, 
         begin_kind(stack, step->kind);
         bool shares = rt_served_does(step, RT_DOES_SHARED);
         x = shares ? shared_layer(step, stack) : x;
-        rt_graph_add_block(stack->graph, kind_name(stack->graph, step->kind), RT_BLOCK_LAYER,
-                           step->kind->count);
+        add_kind(stack->graph, step->kind);
         x = kind_layer(step, shares ? shared_own(step, x) : x);
     }
     return x;

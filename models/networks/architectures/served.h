@@ -73,6 +73,12 @@ void rt_served_keep_states(const struct rt_served *step, double bytes);
 
 /* --- the others --- */
 
+/* Mamba's sizes on one GPU: columns of the mixer, those that its convolution takes. */
+struct rt_states {
+    int64_t heads, groups, inner, channels;
+};
+struct rt_states rt_states_of(const struct rt_stack *stack);
+
 /* Mixers of x(rows, hidden). */
 uint32_t rt_served_attention(struct rt_served *step, uint32_t x);
 uint32_t rt_served_latent(struct rt_served *step, uint32_t x);     /* served_latent.c */

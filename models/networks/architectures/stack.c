@@ -383,19 +383,13 @@ static uint32_t feed_forward(const struct rt_stack *stack, uint32_t x)
     return rt_build_feed_forward(stack, stack->row->feed_forward, x, stack->shape.rows);
 }
 
-/* What a layer does in turn. Tensor parallelism sums the output over the devices and, backward, the gradient
- * of the input; a sparse feed-forward sums the latter itself, behind its router. */
-struct sublayer {
-    uint32_t (*run)(const struct rt_stack *stack, uint32_t x);
-    const char *gradient_all_reduce, *all_reduce, *dropout, *residual;
-};
-static const struct sublayer attention_sublayer = {
+const struct rt_sublayer rt_attention_sublayer = {
     self_attention, "attn.gradient_all_reduce", "attn.all_reduce", "attn.residual_dropout", "attn.residual"};
-static const struct sublayer cross_sublayer = {cross_attention, "cross.gradient_all_reduce",
-                                               "cross.all_reduce", "cross.residual_dropout",
-                                               "cross.residual"};
-static const struct sublayer dense_sublayer = {feed_forward, "mlp.gradient_all_reduce", "mlp.all_reduce",
-                                               "mlp.dropout", "mlp.residual"};
+static const struct rt_sublayer cross_sublayer = {cross_attention, "cross.gradient_all_reduce",
+                                                  "cross.all_reduce", "cross.residual_dropout",
+                                                  "cross.residual"};
+static const struct rt_sublayer dense_sublayer = {feed_forward, "mlp.gradient_all_reduce", "mlp.all_reduce",
+                                                  "mlp.dropout", "mlp.residual"};
 
 /* What a branch puts out, before it is added to the residual. */
 static uint32_t finish_branch(const struct rt_stack *stack, const char *norm, uint32_t x)
@@ -413,7 +407,7 @@ static uint32_t finish_branch(const struct rt_stack *stack, const char *norm, ui
 }
 
 /* in + dropout(x), in one kernel where the runtime has it and nothing comes between them */
-static uint32_t add_residual(const struct rt_stack *stack, const struct sublayer *sublayer, uint32_t x,
+static uint32_t add_residual(const struct rt_stack *stack, const struct rt_sublayer *sublayer, uint32_t x,
                              uint32_t in, bool drops)
 {
     static const struct rt_fused_pass adds = {.moved = 3},
@@ -428,21 +422,20 @@ static uint32_t add_residual(const struct rt_stack *stack, const struct sublayer
     return rt_build_binary(graph, sublayer->residual, RT_OP_ADD, x, in, rows, h, rows * h);
 }
 
-/* in + run(norm(in)), or norm(in + run(in)) where the norm comes last */
-static uint32_t add_sublayer(const struct rt_stack *stack, const struct sublayer *sublayer, const char *norm,
-                             uint32_t in)
+uint32_t rt_build_sublayer(const struct rt_stack *stack, const struct rt_sublayer *sublayer, const char *norm,
+                           uint32_t in)
 {
     struct rt_graph *graph = stack->graph;
     int64_t rows = stack->shape.rows, h = stack->model->hidden;
     bool first = stack->model->norm_first;
-    bool bare = stack->first && stack->row->first_bare && sublayer == &attention_sublayer;
+    bool bare = stack->first && stack->row->first_bare && sublayer == &rt_attention_sublayer;
     uint32_t x = first && !bare ? rt_build_norm(stack, norm, in) : in;
     if (sublayer->gradient_all_reduce != NULL)
         x = rt_build_all_reduce(graph, sublayer->gradient_all_reduce, x, rows * h, false, true);
     x = sublayer->run(stack, x);
     if (sublayer->all_reduce != NULL)
         x = rt_build_all_reduce(graph, sublayer->all_reduce, x, rows * h, true, false);
-    bool kept = stack->row->attention_kept && sublayer == &attention_sublayer;
+    bool kept = stack->row->attention_kept && sublayer == &rt_attention_sublayer;
     bool drops = (stack->row->dropout || stack->model->dropout.residual) && !kept;
     if (stack->model->norm_branch || stack->model->branch_scaled || stack->model->layer_scaled) {
         x = drops ? rt_build_dropout(graph, sublayer->dropout, x, rt_shared_rows(stack), h) : x;
@@ -459,10 +452,10 @@ static uint32_t parallel_layer(const struct rt_stack *stack, uint32_t in)
     struct rt_graph *graph = stack->graph;
     const struct rt_architecture *row = stack->row;
     int64_t rows = stack->shape.rows, h = stack->model->hidden;
-    const struct sublayer *sublayers[] = {&attention_sublayer, &dense_sublayer};
+    const struct rt_sublayer *sublayers[] = {&rt_attention_sublayer, &dense_sublayer};
     uint32_t norm = rt_build_norm(stack, row->norms.attention, in), out = in;
     for (int i = 0; i < 2; i++) {
-        const struct sublayer *sublayer = sublayers[i];
+        const struct rt_sublayer *sublayer = sublayers[i];
         uint32_t x = i == 0 || stack->model->parallel_norms < 2
                          ? norm
                          : rt_build_norm(stack, row->norms.feed_forward, in);
@@ -474,21 +467,26 @@ static uint32_t parallel_layer(const struct rt_stack *stack, uint32_t in)
     return out;
 }
 
-uint32_t rt_build_layer(const struct rt_stack *stack, uint32_t x, bool sparse)
+uint32_t rt_build_fed_sublayer(const struct rt_stack *stack, uint32_t x, bool sparse)
 {
-    struct sublayer last = dense_sublayer;
-    if (stack->model->parallel && !sparse)
-        return parallel_layer(stack, x);
+    struct rt_sublayer last = dense_sublayer;
     if (sparse) {
         last.run = stack->row->sparse;
         last.gradient_all_reduce = NULL;
         if (stack->graph->options.expert_parallel > 1) /* whole experts */
             last.all_reduce = NULL;
     }
-    x = add_sublayer(stack, &attention_sublayer, stack->row->norms.attention, x);
+    return rt_build_sublayer(stack, &last, stack->row->norms.feed_forward, x);
+}
+
+uint32_t rt_build_layer(const struct rt_stack *stack, uint32_t x, bool sparse)
+{
+    if (stack->model->parallel && !sparse)
+        return parallel_layer(stack, x);
+    x = rt_build_sublayer(stack, &rt_attention_sublayer, stack->row->norms.attention, x);
     if (stack->cross)
-        x = add_sublayer(stack, &cross_sublayer, stack->row->norms.cross, x);
-    return add_sublayer(stack, &last, stack->row->norms.feed_forward, x);
+        x = rt_build_sublayer(stack, &cross_sublayer, stack->row->norms.cross, x);
+    return rt_build_fed_sublayer(stack, x, sparse);
 }
 
 /* --- kinds of layers --- */

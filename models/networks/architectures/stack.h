@@ -60,6 +60,19 @@ uint32_t rt_build_tokens(const struct rt_stack *stack);
 /* The same of what the model reads, text or not. */
 uint32_t rt_build_input(const struct rt_stack *stack);
 
+/* What a layer does in turn. Tensor parallelism sums the output over the devices and, backward, the gradient
+ * of the input; a sparse feed-forward sums the latter itself, behind its router. */
+struct rt_sublayer {
+    uint32_t (*run)(const struct rt_stack *stack, uint32_t x);
+    const char *gradient_all_reduce, *all_reduce, *dropout, *residual;
+};
+extern const struct rt_sublayer rt_attention_sublayer;
+/* in + run(norm(in)), or norm(in + run(in)) where the norm comes last */
+uint32_t rt_build_sublayer(const struct rt_stack *stack, const struct rt_sublayer *sublayer, const char *norm,
+                           uint32_t in);
+/* The same of the row's feed-forward, or its sparse one. */
+uint32_t rt_build_fed_sublayer(const struct rt_stack *stack, uint32_t x, bool sparse);
+
 /* One layer. `sparse`: its feed-forward is the row's sparse one. */
 uint32_t rt_build_layer(const struct rt_stack *stack, uint32_t x, bool sparse);
 
@@ -75,6 +88,8 @@ enum { RT_LAYER_KINDS = 5 };
 int rt_stack_layers(const struct rt_model *model, struct rt_layers kinds[RT_LAYER_KINDS]);
 /* Adds a block for layers of a kind, and sets window, chunk and rotary columns to theirs. */
 void rt_stack_begin_layers(struct rt_stack *stack, const struct rt_layers *kind);
+/* The same of layers that the config lists (served.c). */
+void rt_stack_begin_kind(struct rt_stack *stack, const struct rt_layer_kind *kind);
 
 uint32_t rt_build_norm(const struct rt_stack *stack, const char *name, uint32_t x);
 /* Of x(rows, width) */

@@ -116,7 +116,7 @@ static void predict_further(const struct rt_stack *stack, uint32_t x)
 
 /* What follows the last layer of a decoder: transformers' ForSequenceClassification scores every token and
  * takes the last one's. */
-static void decoder_head(const struct rt_stack *stack, uint32_t x)
+void rt_decoder_head(const struct rt_stack *stack, uint32_t x)
 {
     const struct rt_model *model = stack->model;
     struct rt_graph *graph = stack->graph;
@@ -176,6 +176,6 @@ void rt_build_transformer(const struct rt_model *model, struct rt_graph *graph)
     if (row->head != NULL)
         row->head(&stack, x);
     else
-        decoder_head(&stack, x);
+        rt_decoder_head(&stack, x);
     graph->boundary = (double)rt_shared_rows(&stack) * model->hidden;
 }

@@ -4,7 +4,7 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "datasets/cluster.h"
-#include "models/networks/architectures/parts.h"
+#include "models/networks/cuts.h"
 #include "predict/search/train/plan.h"
 
 #include <inttypes.h>
@@ -236,13 +236,6 @@ static void extend(struct cutting *c, enum rt_training_axis axis)
     }
 }
 
-/* Sequence parallel is of models of one stack of layers (models/networks/cuts.c). */
-static bool is_stack(const struct rt_training_plan *plan)
-{
-    const struct rt_model *model = &plan->request->source->model;
-    return model->architecture != NULL && model->architecture->build == rt_build_transformer;
-}
-
 /* Beside a micro batch of the same stage: a pipeline's has chunks, and no layer runs again (Megatron-Core's
  * transformer_config.py, overlap_moe_expert_parallel_comm). */
 static bool exchanges_beside(const struct rt_training_plan *plan, const struct rt_training_candidate *c)
@@ -268,7 +261,8 @@ struct rt_step rt_training_step(const struct rt_training_plan *plan, const struc
     parallel->shard = (enum rt_shard_kind)c->value[RT_AXIS_SHARD];
     parallel->shard_gpus = c->value[RT_AXIS_SHARD_GPUS];
     parallel->microbatches = c->microbatches;
-    parallel->sequence = plan->trainer->sequence && parallel->tensor > 1 && is_stack(plan);
+    parallel->sequence =
+        plan->trainer->sequence && parallel->tensor > 1 && rt_is_stack(&plan->request->source->model);
     parallel->tensor_overlap = parallel->sequence && (plan->trainer->overlap || step.parallel.tensor_overlap);
     parallel->expert_overlap = step.parallel.expert_overlap && exchanges_beside(plan, c);
     return step;

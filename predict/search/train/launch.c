@@ -153,7 +153,7 @@ static void add_pieces(const struct launched *l, struct rt_text *out)
 /* Megatron-LM, megatron/training/arguments.py. */
 static void add_megatron(const struct launched *l, struct rt_text *out)
 {
-    add_torchrun(l, "pretrain_gpt.py", out);
+    add_torchrun(l, l->graph->alternates ? "pretrain_mamba.py" : "pretrain_gpt.py", out);
     ADD(out, "--tensor-model-parallel-size %" PRId64 " --pipeline-model-parallel-size %" PRId64,
         of(l, RT_AXIS_TP), of(l, RT_AXIS_PP));
     add_pieces(l, out);

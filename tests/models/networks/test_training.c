@@ -323,6 +323,45 @@ static int settle(const char *model, const char *const fields[][2], struct rt_se
     return status;
 }
 
+/* Mamba-2 beside attention and latent experts, one a layer: the weights and the scans' forward FLOPs are
+ * those of servers, backward three times as many; each expert reads its latent columns. Half of the heads
+ * each on two GPUs. */
+static void test_hybrid(void)
+{
+    static const char name[] = "nvidia/NVIDIA-Nemotron-3-Super-120B-A12B-FP8";
+    struct rt_graph_options options = options_of(RT_RUNTIME_MEGATRON), served = options;
+    struct rt_model_source source;
+    struct rt_graph trained, cut, run;
+    struct rt_graph_totals totals;
+    RT_ASSERT_OK(rt_model_source_find(name, &source));
+    served.runtime = RT_RUNTIME_SERVING;
+    served.step = RT_STEP_PREFILL;
+    CU_ASSERT_EQUAL_FATAL(rt_graph_build(&source.model, &options, &trained), RT_OK);
+    CU_ASSERT_EQUAL_FATAL(rt_graph_build(&source.model, &served, &run), RT_OK);
+    options.tensor_parallel = 2;
+    CU_ASSERT_EQUAL_FATAL(rt_graph_build(&source.model, &options, &cut), RT_OK);
+    rt_graph_totals(&trained, &totals);
+    RT_ASSERT_NEAR(totals.parameters, rt_model_parameters(&source.model), 1e-6);
+    struct sum forward = sum_of(&trained, RT_OP_SSM_CONTEXT, RT_FORWARD),
+               back = sum_of(&trained, RT_OP_SSM_CONTEXT, RT_BACKWARD);
+    CU_ASSERT_EQUAL(forward.count, 40);
+    RT_ASSERT_NEAR(forward.flops, sum_of(&run, RT_OP_SSM_CONTEXT, RT_FORWARD).flops, 1e-12);
+    RT_ASSERT_NEAR(back.flops, 3 * forward.flops, 1e-12);
+    RT_ASSERT_NEAR(sum_of(&cut, RT_OP_SSM_CONTEXT, RT_BACKWARD).flops, back.flops / 2, 1e-12);
+    CU_ASSERT_EQUAL(sum_of(&trained, RT_OP_ATTENTION_CONTEXT, RT_FORWARD).count, 8);
+    for (size_t n = 0; n < trained.node_count; n++)
+        if (strcmp(trained.nodes[n].name, "experts.up") == 0)
+            CU_ASSERT_EQUAL(trained.kernels[trained.nodes[n].kernel].call.dim[3], 1024);
+    rt_graph_release(&trained);
+    rt_graph_release(&cut);
+    rt_graph_release(&run);
+    options.runtime = RT_RUNTIME_EAGER;
+    RT_ASSERT_FAILS(rt_graph_build(&source.model, &options, &trained), RT_EUSAGE, "give runtime megatron");
+    RT_ASSERT_OK(rt_model_source_find("Qwen/Qwen3-Next-80B-A3B-Instruct", &source)); /* a delta rule */
+    options.runtime = RT_RUNTIME_MEGATRON;
+    RT_ASSERT_FAILS(rt_graph_build(&source.model, &options, &trained), RT_EUSAGE, "as LLM servers run it");
+}
+
 /* Products in fp8 leave attention in 16 bits, in one kernel. */
 static void test_context_parallel_in_fp8(void)
 {
@@ -359,6 +398,7 @@ static void test_refused(void)
         {"llama-3-8b",
          {{"dp", "2"}, {"shard", "gradients"}, {"runtime", "megatron-2021"}},
          "no more than its optimizer"},
+        {"nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16", {{"cp", "2"}}, "hands states on"},
         {"llama-3-8b", {{"mode", "inference"}, {"lora", "8"}}, "is for mode training"},
         {"llama-3-8b", {{"mode", "training"}, {"lora_on", "qkv"}}, "give their rank by lora"},
         {"llama-3-8b", {{"mode", "inference"}, {"recompute", "selective"}}, "is for mode training"},
@@ -371,4 +411,4 @@ static void test_refused(void)
 RT_TESTS(RT_TEST(test_as_many_products), RT_TEST(test_fusion), RT_TEST(test_attention_backward),
          RT_TEST(test_optimizer_bytes), RT_TEST(test_sequence_parallel), RT_TEST(test_fp8),
          RT_TEST(test_context_parallel), RT_TEST(test_experts), RT_TEST(test_recompute), RT_TEST(test_lora),
-         RT_TEST(test_context_parallel_in_fp8), RT_TEST(test_refused))
+         RT_TEST(test_context_parallel_in_fp8), RT_TEST(test_hybrid), RT_TEST(test_refused))

@@ -129,4 +129,32 @@ static void test_embedding_and_head_are_pieces(void)
     rt_settled_step_release(&settled);
 }
 
-RT_TESTS(RT_TEST(test_two_stages), RT_TEST(test_balanced_stages), RT_TEST(test_embedding_and_head_are_pieces))
+/* Of kinds of layers that take turns every stage has its share, within one. */
+static void test_alternating_layers(void)
+{
+    struct rt_graph_options options = {.step = RT_STEP_TRAINING,
+                                       .batch = 1,
+                                       .sequence = 256,
+                                       .tensor_parallel = 1,
+                                       .dtype = RT_BF16,
+                                       .runtime = RT_RUNTIME_MEGATRON};
+    struct rt_model_source source;
+    struct rt_graph graph;
+    RT_ASSERT_OK(rt_model_source_find("nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16", &source));
+    RT_ASSERT_OK(rt_graph_build(&source.model, &options, &graph));
+    for (int64_t stages = 2; stages <= 26; stages++)
+        for (size_t b = 0; b < graph.block_count; b++) {
+            int64_t sum = 0, repeat = graph.blocks[b].repeat;
+            for (int64_t s = 0; s < stages; s++) {
+                int64_t own = rt_piece_repeats(&graph, b, s, stages);
+                sum += own;
+                if (graph.blocks[b].role == RT_BLOCK_LAYER)
+                    CU_ASSERT(own == repeat / stages || own == repeat / stages + 1);
+            }
+            CU_ASSERT_EQUAL(sum, repeat);
+        }
+    rt_graph_release(&graph);
+}
+
+RT_TESTS(RT_TEST(test_alternating_layers), RT_TEST(test_two_stages), RT_TEST(test_balanced_stages),
+         RT_TEST(test_embedding_and_head_are_pieces))
