@@ -86,9 +86,9 @@ struct rt_runtime {
     bool joined_products;  /* queries, keys and values are one product, gate and up are one */
     bool grouped_experts;  /* one product for all experts of a GPU */
     bool once_a_server;    /* DeepEP or HybridEP send a token to servers, not to experts */
-    bool engine; /* Transformer Engine: casts by the scales of steps before, with norms and activations;
-                    biases' gradients with the products' */
-    bool scales_now;     /* its casts of a tensor wait for the tensor's own maximum */
+    bool engine;     /* Transformer Engine: casts by the scales of steps before, with norms and activations;
+                        biases' gradients with the products' */
+    bool scales_now; /* its casts of a tensor wait for the tensor's own maximum */
     bool narrow_weights; /* fp8 products: weights are held in fp8 alone, beside the optimizer\'s */
     bool loss,
         fused_loss;       /* the graph ends in the loss; in one kernel a pass, words cut by tensor parallel */
@@ -354,8 +354,8 @@ static inline bool rt_graph_freezes(const struct rt_graph *graph)
 /* Bytes that a weight which is trained holds in its optimizer and moves through it. In 16 bits: weights and
  * moments in fp32 beside them (Micikevicius et al., Mixed Precision Training, 2018). */
 struct rt_weight_bytes {
-    double gradient; /* that stays until the optimizer's step */
-    double state;    /* of the optimizer */
+    double gradient;  /* that stays until the optimizer's step */
+    double state;     /* of the optimizer */
     double offloaded; /* what the host's memory has instead */
     double moved; /* by its step: gradient read, state read and written, weight written; clipped, once more */
     double

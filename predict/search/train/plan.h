@@ -92,8 +92,8 @@ struct rt_trainer {
     unsigned shards;                             /* 1 << enum rt_shard_kind */
     unsigned recomputes;                         /* 1 << enum rt_recompute */
     bool tensor, context, pipeline, interleaved; /* what shares out experts: rt_runtimes */
-    bool sequence; /* norms are shared out by tokens wherever there are tensor-parallel GPUs */
-    bool overlap;  /* whose gathers and scatters run beside products */
+    bool sequence;         /* norms are shared out by tokens wherever there are tensor-parallel GPUs */
+    bool overlap;          /* whose gathers and scatters run beside products */
     bool exchanges_beside; /* which can exchange tokens beside another micro batch */
 };
 /* NULL: no row of this runtime. */
