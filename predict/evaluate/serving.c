@@ -41,7 +41,9 @@ static const struct count_column {
               {"concurrency", NUMBER(concurrency), -1},
               {"sequences", NUMBER(sequences), 0},
               {"budget", NUMBER(budget), 0},
-              {"poll_steps", NUMBER(poll), 0}};
+              {"poll_steps", NUMBER(poll), 0},
+              {"gather_steps", NUMBER(gather), 0},
+              {"graph_tokens", NUMBER(graph), 0}};
 
 static const struct real_column {
     const char *name;
@@ -289,6 +291,8 @@ static int deploy(const struct builder *builder, const struct job *job, const st
         .scheduler = rt_server_scheduler(server, device, cut->tensor),
         .longest_input = input,
         .longest = input + most_of(builder, job, offsetof(struct rt_serving_run, output))};
+    if (run->graph > 0)
+        options.scheduler.graph_most = run->graph;
     status = settle(run, cut, source, device, &options.cost.graph);
     servers->server = server->name;
     servers->architecture = source->model.architecture->model_type;
@@ -344,7 +348,8 @@ static int simulate(const struct servers *servers, const struct rt_serving_run *
         system.serve.scheduler.sequences = run->sequences;
     if (run->budget > 0)
         system.serve.scheduler.budget = run->budget;
-    system.serve.scheduler.poll = run->poll;
+    system.serve.scheduler.poll = run->gather > 0 ? run->gather : run->poll;
+    system.serve.scheduler.gathers = run->gather > 0;
     if (servers->decode.cost != NULL) {
         system.transfer_us = move_us;
         system.transfer_context = servers->serve.cost;
@@ -417,7 +422,9 @@ static int by_cut(const void *a, const void *b, void *context)
             return order;
     }
     int order = memcmp(&x->serve, &y->serve, degrees);
-    return order != 0 ? order : memcmp(&x->decode, &y->decode, degrees);
+    if (order == 0)
+        order = memcmp(&x->decode, &y->decode, degrees);
+    return order != 0 ? order : (x->graph > y->graph) - (x->graph < y->graph);
 }
 
 static bool has_words(const struct rt_names *names, const char *text)

@@ -16,6 +16,8 @@
  *   concurrency         users in a closed loop
  *   sequences, budget   that the server runs at once; tokens of a step that prefills; default: its scheduler's
  *   poll_steps          steps that decode between two looks for new requests (rt_scheduler.poll)
+ *   gather_steps        steps for which a prompt waits for others (rt_scheduler.gathers)
+ *   graph_tokens        tokens up to which steps are CUDA graphs (rt_scheduler.graph_most)
  *   ttft_ms, tpot_ms    means over the requests; output_per_s: tokens a second, else it follows from the two
  *   id, note            of the run; a note says why a run is judged apart from the others
  */
@@ -54,8 +56,8 @@ struct rt_serving_run {
     /* data: replicas; decode.data 0: the first group does both */
     struct rt_parallelism serve, decode;
     int64_t input, output, concurrency;
-    int64_t sequences, budget, poll;              /* 0: those of the scheduler */
-    double least, ttft_us, tpot_us, output_per_s; /* NaN: was not measured */
+    int64_t sequences, budget, poll, gather, graph; /* 0: those of the scheduler */
+    double least, ttft_us, tpot_us, output_per_s;   /* NaN: was not measured */
     size_t line;
     struct rt_trust trust; /* of the decode steps of those that were simulated: predict/step/grade.h */
     double ln_half_width;  /* of their interval: rt_deployment_ln_half_width */

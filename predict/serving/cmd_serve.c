@@ -26,7 +26,8 @@ struct arguments {
     struct rt_numbers concurrency, rate;
     struct rt_serve_load load;
     double range_ratio, prefix_percent;
-    int64_t budget, sequences, block, poll, cache_tokens; /* 0: the server's own, and as many as fit */
+    int64_t budget, sequences, block, poll, gather,
+        cache_tokens; /* 0: the server's own, and as many as fit */
     double memory_share, host_gib;
     bool no_prefix_cache, no_graphs;
     int64_t prefill_replicas, prefill_tensor;
@@ -115,6 +116,9 @@ static const struct rt_option options[] = {
      "Sequences that run at once (default: the server's)"},
     {"poll-steps", 0, "N", RT_INTEGER(struct arguments, poll, 1, 1 << 20),
      "Steps that decode between two looks for new requests: SGLang's --scheduler-recv-interval (default 1)"},
+    {"gather-steps", 0, "N", RT_INTEGER(struct arguments, gather, 1, 1 << 20),
+     "Steps for which a prompt waits beside decodes for others: TensorRT-LLM's batch_wait_timeout_iters "
+     "(default: none)"},
     {"block", 0, "N", RT_INTEGER(struct arguments, block, 1, 65536),
      "Tokens of a block of the cache (default: the server's)"},
     {"memory-share", 0, "PERCENT", RT_NUMBER(struct arguments, memory_share, 1, 100),
@@ -332,7 +336,8 @@ static struct rt_scheduler scheduler_of(const struct arguments *arguments, const
         scheduler.sequences = arguments->sequences;
     if (arguments->block > 0)
         scheduler.block = arguments->block;
-    scheduler.poll = arguments->poll;
+    scheduler.gathers = arguments->gather > 0;
+    scheduler.poll = scheduler.gathers ? arguments->gather : arguments->poll;
     if (!isnan(arguments->memory_share))
         scheduler.memory_share = arguments->memory_share / 100;
     scheduler.prefix_cache &= !arguments->no_prefix_cache;

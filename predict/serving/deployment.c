@@ -158,6 +158,7 @@ int rt_deployment_init(const struct rt_deployment_options *options, struct rt_de
     struct rt_step_cost_options cost = grid_of(options);
     struct rt_anchor anchor = rt_deployment_anchor(options);
     cost.scale = exp(anchor.ln_factor);
+    cost.captured = options->scheduler.graph_pieces ? options->scheduler.graph_most : 0;
     if (options->draft != NULL) /* a check has so many rows of each */
         cost.most_sequences *= 1 + options->draft->drafted;
     *out = (struct rt_deployment){

@@ -414,8 +414,11 @@ static uint32_t pop_waiting(struct rt_replica *replica)
  * SchedulerRecvSkipper, managers/scheduler_recv_skipper.py). */
 static void poll_arrivals(struct rt_replica *replica)
 {
-    bool decoded = replica->kind == RT_SERVE_DECODE && replica->decoding.count > 0;
-    if (decoded && replica->unpolled < replica->group->scheduler.poll)
+    const struct rt_scheduler *scheduler = &replica->group->scheduler;
+    bool decodes = replica->decoding.count > 0 && (replica->kind == RT_SERVE_DECODE || scheduler->gathers);
+    bool early = decodes && replica->unpolled < scheduler->poll;
+    replica->gathering = early && replica->noticed < replica->waiting.count;
+    if (early)
         return;
     replica->noticed = replica->waiting.count;
     replica->unpolled = 0;
@@ -684,8 +687,11 @@ static void finish_chunks(struct rt_replica *replica, struct rt_request_list *le
 /* A look at an empty queue is one, too. */
 static void count_unpolled(struct rt_replica *replica)
 {
-    int64_t poll = replica->group->scheduler.poll;
-    replica->unpolled = poll > 0 ? (replica->unpolled + replica->run - 1) % poll + 1 : 0;
+    const struct rt_scheduler *scheduler = &replica->group->scheduler;
+    if (scheduler->gathers)
+        replica->unpolled = replica->gathering ? replica->unpolled + replica->run : 0;
+    else if (scheduler->poll > 0)
+        replica->unpolled = (replica->unpolled + replica->run - 1) % scheduler->poll + 1;
 }
 
 void rt_replica_finish(struct rt_replica *replica, struct rt_request_list *left)

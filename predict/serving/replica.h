@@ -80,6 +80,7 @@ struct rt_replica {
     struct rt_request_list waiting, running;
     size_t noticed;                /* of those that wait, from the first on: rt_scheduler.poll */
     int64_t unpolled;              /* steps since the server last looked who came */
+    bool gathering;                /* since before the step: rt_scheduler.gathers */
     struct rt_request_list moving; /* given room; their caches are on the way here */
     struct rt_request_list ready;  /* their caches came during the step */
     uint32_t begun;                /* whose prompt is computed in part; RT_NOBODY: none */

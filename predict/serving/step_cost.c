@@ -33,7 +33,7 @@ struct rt_step_cost {
     struct rt_trust trust;                              /* of a decode step in the middle of the grids */
     double weights, activations, memory_gib;
     double adapter_bytes, adapter_us; /* of a further adapter of a step: its weights, read once */
-    int64_t adapters;
+    int64_t adapters, captured;
     double move_us_per_byte, level, scale;
     int64_t tensor, attention, pipeline;
     bool sees; /* prompts have images */
@@ -263,7 +263,8 @@ static bool is_middle(const struct rt_step_cost *cost, const struct wanted *want
            wanted->y == (attention ? rt_cost_axis_points(&table->y) / 2 : 0);
 }
 
-static void take_trust(struct builder *builder, const struct wanted *wanted, const struct rt_forecast *forecast)
+static void take_trust(struct builder *builder, const struct wanted *wanted,
+                       const struct rt_forecast *forecast)
 {
     if (!(builder->cost->level > 0) || !is_middle(builder->cost, wanted) || !(forecast->total_us > 0))
         return;
@@ -519,9 +520,12 @@ int rt_step_cost_new(const struct rt_model *model, const struct rt_predictor *pr
     cost->attention = or_else(options->parallel.attention, 1);
     cost->pipeline = or_else(options->parallel.pipeline, 1);
     cost->server = options->server != NULL ? *options->server : *rt_server_hidden();
+    if (cost->server.experts_fused && device->fp4_matrix_tflops > 0)
+        cost->server.experts_us = 0;
     cost->memory_gib = device->memory_gib;
     cost->sees = options->graph.prompt_images > 0;
     cost->adapters = or_else(options->adapters, 1);
+    cost->captured = options->captured;
     cost->level = options->level;
     cost->scale = options->scale > 0 ? options->scale : 1;
     int status = fill(&builder);
@@ -649,7 +653,8 @@ static struct rt_cost_cell kernels_of(const struct rt_step_cost *cost, const str
 /* Between steps, and where kernels are launched one by one and take less than that. */
 static double host_us(const struct rt_step_cost *cost, const struct rt_serve_batch *batch, double kernels_us)
 {
-    enum kind kind = batch->chunk_count > 0 ? MIXED : DECODES;
+    enum kind kind =
+        batch->chunk_count > 0 && load_of(cost, batch).rows > (double)cost->captured ? MIXED : DECODES;
     int64_t sequences = batch->decodes + (int64_t)batch->chunk_count;
     if (sequences == 0)
         return 0;

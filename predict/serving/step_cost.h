@@ -43,10 +43,11 @@ struct rt_step_cost_options {
     const struct rt_server *server; /* NULL: hidden */
     int64_t adapters; /* of graph.lora, that requests ask for: each sequence of a step for another, as far as
                          they go; 0: 1 */
-    double scale;                   /* of all steps, by measured runs; 0: 1 */
-    bool fallback;                  /* rt_forecast_options.fallback */
-    double level;                   /* of intervals; 0: none */
-    struct rt_network_memo *memo;   /* rt_forecast_options.memo; may be NULL */
+    int64_t captured; /* tokens up to which steps with prompts are launched as graphs */
+    double scale;     /* of all steps, by measured runs; 0: 1 */
+    bool fallback;    /* rt_forecast_options.fallback */
+    double level;     /* of intervals; 0: none */
+    struct rt_network_memo *memo; /* rt_forecast_options.memo; may be NULL */
     /* Ends of the grids; 0: 512 sequences, 16384 tokens in a step, 32768 tokens of context. */
     int64_t most_sequences, most_tokens, most_context;
 };

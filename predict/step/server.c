@@ -15,7 +15,8 @@
  *                 tokens, gpu_memory_utilization 0.9 (CacheConfig). Decodes come first, then chunks of
  *                 prompts; who waits comes in where its prompt fits; who came last is preempted and computed
  *                 again (vllm/v1/core/sched/scheduler.py). Graphs up to min(2 x sequences, 512)
- *                 (VllmConfig._set_cudagraph_sizes).
+ *                 (VllmConfig._set_cudagraph_sizes), of steps with prompts without attention
+ *                 (CUDAGraphMode.FULL_AND_PIECEWISE).
  *   sglang        ServerArgs (python/sglang/srt/server_args.py): chunked_prefill_size 2048 below 35 GiB, 4096
  *                 below 60, 8192 below 160, else 16384, divided over attention groups; cuda_graph_max_bs 24
  *                 (80 from four GPUs a model on), 32 (160), 256 (512), 512. Prompts go before decodes, not
@@ -34,6 +35,7 @@ static const struct rt_scheduler schedulers[RT_SERVER_PROJECTS] = {
                         .block = 16,
                         .memory_share = 0.9,
                         .graph_most = 512,
+                        .graph_pieces = true,
                         .mixed = true,
                         .chunked = true,
                         .prefix_cache = true},
@@ -88,7 +90,14 @@ static const struct rt_server servers[] = {
      .experts_us = 3000,
      .ln_load = 0.25,
      .request_us = 20000},
-    {.name = "tensorrt-llm-2025", .project = RT_SERVER_TENSORRT, .ln_load = 0.1, .request_us = 20000},
+    /* Layers of experts by Qwen3-235B on H100, judged on the H200; Blackwell runs them by the TRTLLM backend.
+     */
+    {.name = "tensorrt-llm-2025",
+     .project = RT_SERVER_TENSORRT,
+     .experts_us = 2500,
+     .experts_fused = true,
+     .ln_load = 0.1,
+     .request_us = 20000},
     /* LLM-Inference-Bench (Argonne), generations that fit into the memory: */
     {.name = "vllm-2024", .step_us = 950, .sequence_us = 70, .parallel_us = 850},
     {.name = "tensorrt-llm-2024",

@@ -27,6 +27,7 @@ struct rt_scheduler {
      * those that run will still take: 1: nobody is preempted; 0: where the prompt alone fits. */
     double reserve;
     int64_t graph_most; /* decode batches up to this run as CUDA graphs; 0: none do */
+    bool graph_pieces;  /* so do, but for attention, steps with prompts of up to as many tokens */
     /* Chunks of prompts and decodes in one step; else prompts of all that wait go before the next decode
      * step: sequences of one length then begin and end together, and the mean of them waits for half of the
      * others' prompts while it decodes. */
@@ -36,6 +37,8 @@ struct rt_scheduler {
     bool prefix_cache;  /* blocks of prompts stay for others until their room is needed */
     int64_t poll; /* who comes is noticed after a prefill, else every so many steps that decode alone; 0:
                      every one */
+    bool gathers; /* those steps count from whom it does not know on, after a prefill too: prompts that come
+                     meanwhile go together */
 };
 
 struct rt_server {
@@ -46,11 +49,12 @@ struct rt_server {
     double sampler_us;              /* of that, in which GPUs sample, at the bandwidth of their memory */
     double parallel_us;             /* more where several GPUs share a model */
     double gpu_us;                  /* more for each GPU beside the first of a stage */
-    double launch_us;  /* of a kernel, one by one: rt_forecast_options.host_us; 0: as CUDA graphs */
-    double eager_us;   /* of an operator of a step with prompts, which no graph holds; 0: behind the GPU */
-    double experts_us; /* of a layer of experts of such a step, beside its operators: routing, permuting,
-                          launching one product after the other */
-    double ln_load;    /* half-width at 90%, in ln, of what runs under load are off by beside kernels */
+    double launch_us;   /* of a kernel, one by one: rt_forecast_options.host_us; 0: as CUDA graphs */
+    double eager_us;    /* of an operator of a step with prompts, which no graph holds; 0: behind the GPU */
+    double experts_us;  /* of a layer of experts of such a step, beside its operators: routing, permuting,
+                           launching one product after the other */
+    bool experts_fused; /* but that layer is one launch on GPUs that have units for 4 bits */
+    double ln_load;     /* half-width at 90%, in ln, of what runs under load are off by beside kernels */
     double
         request_us; /* of a request, beside the steps: HTTP, tokenizer, the way to the scheduler and back */
 };

@@ -63,12 +63,27 @@ def sglang_limits(row):
     """What those scripts give SGLang for DeepSeek and Qwen3.5: --chunked-prefill-size, --scheduler-recv-interval (Blackwell alone). Their
     --max-running-requests of 128 is later than the runs of 256 users and more, whose first tokens did not wait for places."""
     deepseek, qwen = (row["model_path"].startswith(prefix) for prefix in ("deepseek-ai/", "Qwen/Qwen3.5-"))
-    if row["backend"] != "sglang" or row["mode"] != "agg" or not is_inferencex(row) or not (deepseek or qwen):
+    if row["backend"] != "sglang" or not (deepseek or qwen):
         return {}
     fp4, four, blackwell = row["gemm_quant_mode"] == "nvfp4", row["tp_size"] == "4", is_blackwell(row)
     poll = 10 if int(concurrency(row) or 16) < 16 or (deepseek and four and not fp4) else 30
     budget = 16384 if fp4 or (qwen and not blackwell) else 8192 if deepseek and four and blackwell else 32768
     return {"budget": budget, "poll_steps": poll if blackwell else ""}
+
+
+def launched(row):
+    """What they give other servers. TensorRT-LLM: batch_wait_timeout_iters of Llama-3.1-70B's prompts and answers of 1,024 tokens below eight GPUs,
+    timeout_iters of DeepSeek's attention_dp_config; vLLM: gpt-oss' max-cudagraph-capture-size."""
+    if row["mode"] != "agg" or not is_inferencex(row):
+        return {}
+    backend, path, lengths = row["backend"], row["model_path"], (row["isl"], row["osl"])
+    if backend == "trtllm" and path == "meta-llama/Llama-3.1-70B" and lengths == ("1024", "1024") and cut(row)["tp"] < 8:
+        return {"gather_steps": 20}
+    if backend == "trtllm" and path.startswith("deepseek-ai/") and cut(row)["attention_dp"] > 1:
+        return {"gather_steps": 60}
+    if backend == "vllm" and path.startswith("openai/"):
+        return {"graph_tokens": 2048}
+    return sglang_limits(row)
 
 
 def is_inferencex(row):
@@ -102,7 +117,7 @@ def convert(path):
 
 CUT = ("tp", "pp", "ep", "attention_dp", "replicas")
 COLUMNS = ("id", "device", "model", "backend", "dtype", "quant", "kv_cache", *CUT, *("decode_" + name for name in CUT), "input", "output", "least",
-           "concurrency", "sequences", "budget", "poll_steps", "ttft_ms", "tpot_ms", "note")
+           "concurrency", "sequences", "budget", "poll_steps", "gather_steps", "graph_tokens", "ttft_ms", "tpot_ms", "note")
 BLOCKS = ("deepseek-ai/", "MiniMaxAI/", "zhipuai/", "Qwen/Qwen3.5-")  # whose own FP8 checkpoints scale blocks of 128 x 128, too
 
 
@@ -138,7 +153,7 @@ def served(row):
     device = catalogue.find(row["system"])
     run = {"id": row["id"], "device": device["name"] if device else row["system"], "model": model_of(row["model_path"]), "backend": BACKENDS[row["backend"]],
            "quant": served_quant(row), "kv_cache": kv_cache(row), "input": row["isl"], "output": row["osl"],
-           "least": 0.8 if is_inferencex(row) else 1, "concurrency": concurrency(row), **sglang_limits(row), "ttft_ms": row["silicon_ttft_ms"], "tpot_ms": row["silicon_tpot_ms"]}
+           "least": 0.8 if is_inferencex(row) else 1, "concurrency": concurrency(row), **launched(row), "ttft_ms": row["silicon_ttft_ms"], "tpot_ms": row["silicon_tpot_ms"]}
     run.update(cut(row, "prefill_" if disaggregated else ""))
     if disaggregated:
         run.update({"decode_" + name: value for name, value in cut(row, "decode_").items()})

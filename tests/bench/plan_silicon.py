@@ -40,7 +40,7 @@ def cut(row):
 def groups():
     found = collections.defaultdict(dict)
     for row in csv.DictReader(open(path)):
-        alone = not any(row[k] for k in ("note", "decode_tp", "budget", "poll_steps", "sequences", "dtype"))
+        alone = not any(row[k] for k in ("note", "decode_tp", "budget", "poll_steps", "gather_steps", "sequences", "dtype"))
         if not alone or not row["concurrency"] or int(row["pp"] or 1) != 1 or int(row["output"]) < 2 or (only and only[0] not in row["device"]):
             continue
         key = tuple(row[k] for k in ("model", "backend", "device", "quant", "kv_cache", "input", "output", "least"))

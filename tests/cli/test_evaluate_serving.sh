@@ -37,6 +37,19 @@ assert 0.85 < wait / (served / 3) < 1.05, (wait, served)
 END
 then ok one_waits; else not_ok one_waits; fi
 
+# A prompt that waits 20 steps for others waits so long; a captured step of 1,024 tokens launches no operators, one of 256 is captured as it is.
+printf '%s\n' "$header,gather_steps,graph_tokens" "a,$row,,1,,,1024,400,1,1,40,8,,," "b,$row,,1,,,1024,400,0.5,4,40,8,,," "c,$row,,1,,,1024,400,0.5,4,40,8,,20," \
+    "d,$row,,1,,,1024,400,1,1,40,8,,,2048" "e,$row,,1,,,256,400,1,1,40,8,,," "f,$row,,1,,,256,400,1,1,40,8,,,2048" >launched.csv
+"$ROOFTILE" evaluate -p roofline --serving launched.csv --json >launched.json
+if python3 - <<'END'
+import json
+runs = {run["id"]: run for run in json.load(open("launched.json"))["runs"]}
+ttft, tpot = ({name: run[figure + "_forecast_ms"] for name, run in runs.items()} for figure in ("ttft", "tpot"))
+assert 15 * tpot["b"] < ttft["c"] - ttft["b"] < 21 * tpot["b"], (ttft, tpot)
+assert ttft["d"] < ttft["a"] and ttft["e"] == ttft["f"], ttft
+END
+then ok as_launched; else not_ok as_launched "$(cat launched.json)"; fi
+
 # One host for all commands: a run's forecast is what serve says of its server and the load of a benchmark, whose users come at once.
 "$ROOFTILE" evaluate -p roofline --serving runs.csv --json >runs.json
 for server in vllm vllm-2025; do

@@ -86,6 +86,7 @@ static inline struct rt_serve_group draw_group(struct rt_random *random, const s
                       .graph_most = whole(random, 0, 16),
                       .mixed = coin(random),
                       .poll = coin(random) ? 0 : (int64_t)rt_random_below(random, 40),
+                      .gathers = coin(random),
                       .chunked = coin(random),
                       .budget_shared = coin(random),
                       .prefix_cache = coin(random)},

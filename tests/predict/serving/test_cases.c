@@ -101,6 +101,23 @@ static void test_mixed_and_prefill_first(void)
     CU_ASSERT_EQUAL(spans[5].decodes, 2);
 }
 
+/* The second waits for three steps, and the third, who comes meanwhile, goes with it. */
+static void test_gathers(void)
+{
+    static double arrival_us[] = {0, 45, 60};
+    static int32_t input[] = {20, 40, 10}, output[] = {8, 2, 2};
+    const struct rt_serve_trace trace = {
+        .arrival_us = arrival_us, .input = input, .output = output, .count = 3};
+    const struct rt_serve_load load = {.arrivals = RT_TRACE, .trace = &trace};
+    struct rt_serve_system system = server(64, 8, 16, INFINITY);
+    system.serve.scheduler.poll = 3;
+    system.serve.scheduler.gathers = true;
+    simulate(&load, &system); /* 30, then 12 each: it is there at 54 */
+    CU_ASSERT_EQUAL(spans[6].kind, RT_SERVE_MIXED);
+    CU_ASSERT_DOUBLE_EQUAL(spans[6].start_us, 90, 1e-9);
+    CU_ASSERT_EQUAL(spans[6].prompt_tokens, 50);
+}
+
 /* Where prompts are not cut, one that fits into a step alone, but not beside what decodes, does not wait for
  * it. */
 static void test_whole_prompts(void)
@@ -279,7 +296,7 @@ static void test_refusals(void)
     RT_ASSERT_FAILS(rt_serve_simulate(&load, &system, NULL, &r), RT_EUSAGE, "at least 1 token");
 }
 
-RT_TESTS(RT_TEST(test_prompt_in_chunks), RT_TEST(test_mixed_and_prefill_first), RT_TEST(test_whole_prompts),
-         RT_TEST(test_preemption), RT_TEST(test_prefixes), RT_TEST(test_prefill_and_decode_apart),
-         RT_TEST(test_routers), RT_TEST(test_graphs), RT_TEST(test_warm_up_and_targets),
-         RT_TEST(test_refusals))
+RT_TESTS(RT_TEST(test_prompt_in_chunks), RT_TEST(test_mixed_and_prefill_first), RT_TEST(test_gathers),
+         RT_TEST(test_whole_prompts), RT_TEST(test_preemption), RT_TEST(test_prefixes),
+         RT_TEST(test_prefill_and_decode_apart), RT_TEST(test_routers), RT_TEST(test_graphs),
+         RT_TEST(test_warm_up_and_targets), RT_TEST(test_refusals))
