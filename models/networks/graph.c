@@ -355,8 +355,10 @@ const struct rt_runtime rt_runtimes[RT_RUNTIME_COUNT] = {
                               .stepping = RT_STEPPING_FUSED,
                               PYTORCH_2},
     /* src/nanotron/models/llama.py: qkv_proj and gate_up_proj, TritonRMSNorm and rotary positions of
-     * flash-attn, flash_attn_func; activation and product apart; accumulate_grad_in_fp32, clip_grad 1; stages
-     * of equal costs (get_block_compute_costs). */
+     * flash-attn, flash_attn_func; activation and product apart; queries, keys and values permuted, keys and
+     * values concatenated and permuted again, split behind the rotary positions; sharded_cross_entropy in
+     * fp32 (parallel/tensor_parallel/functional.py); accumulate_grad_in_fp32, clip_grad 1; stages of equal
+     * costs (get_block_compute_costs). */
     [RT_RUNTIME_NANOTRON] = {.name = "nanotron",
                              .what = "nanotron op by op, attention in one kernel",
                              .unfused = "nanotron op by op, attention written out",
@@ -368,8 +370,10 @@ const struct rt_runtime rt_runtimes[RT_RUNTIME_COUNT] = {
                              .fused_norms = true,
                              .fused_rotary = true,
                              .joined_products = true,
+                             .copies_heads = true,
                              .grouped_experts = true,
                              .balances_stages = true,
+                             .loss_by_ops = true,
                              .most_shard = RT_SHARD_OPTIMIZER, /* zero_stage is 0 or 1 */
                              .loss = true,
                              .clips = true,

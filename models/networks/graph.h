@@ -84,6 +84,7 @@ struct rt_runtime {
     bool fused_residual;   /* bias, dropout and the sum with the residual */
     bool fused_softmax;    /* of attention that is written out: scale, mask and softmax */
     bool joined_products;  /* queries, keys and values are one product, gate and up are one */
+    bool copies_heads;     /* joined queries, keys and values are copied into tensors of their own */
     bool grouped_experts;  /* one product for all experts of a GPU */
     bool once_a_server;    /* DeepEP or HybridEP send a token to servers, not to experts */
     bool engine;     /* Transformer Engine: casts by the scales of steps before, with norms and activations;
@@ -92,6 +93,7 @@ struct rt_runtime {
     bool narrow_weights; /* fp8 products: weights are held in fp8 alone, beside the optimizer\'s */
     bool loss,
         fused_loss;       /* the graph ends in the loss; in one kernel a pass, words cut by tensor parallel */
+    bool loss_by_ops;     /* each step of its softmax is a kernel */
     bool balances_stages; /* of a pipeline, by weights, the head\'s counted */
     enum rt_shard_kind most_shard; /* that it has; NONE: each kind */
     bool clips;                    /* gradients are clipped by their norm, by default */

@@ -34,8 +34,8 @@
  *                 are a multiple of ten; of twelve pairs the one with the least mean error (docs/log/host.md)
  *   nanotron      nanotron on servers of H100: of eight pairs from 20, 40 to 150, 280 the one with the least mean
  *                 error on the runs without pipeline stages of a tenth, chosen as for megatron-2021 from the rows
- *                 of scripts/corpora/nanotron.py; `staged` of 0.4, 0.5, 0.6, 0.7, 0.8 likewise, on all of the tenth
- *                 (docs/log/host.md)
+ *                 of scripts/corpora/nanotron.py; `staged` of 0.4, 0.5, 0.6, 0.7, 0.8 likewise, on all of the tenth,
+ *                 then `step_us` of 0, 50, 100, 150, 200 ms (docs/log/host.md)
  * Pageable copies of others: 6 GB/s, the mean of those. Assumed: the driver's launch (`rooftile collect`
  * measures it) and the optimizer, which no public run shows apart.
  */
@@ -53,7 +53,8 @@ static const struct rt_host hosts[] = {
     {"pgb-titanv", .forward_us = 24.5, .backward_us = 39, .pageable_gbs = 12, COMMON},
     {"pgb-titanxp", .forward_us = 46, .backward_us = 82, .pageable_gbs = 1.25, COMMON},
     {"megatron-2021", .forward_us = 60, .backward_us = 110, .pageable_gbs = 6, COMMON},
-    {"nanotron", .forward_us = 76, .backward_us = 142, .staged = 0.6, .pageable_gbs = 6, COMMON},
+    {"nanotron", .forward_us = 60, .backward_us = 110, .step_us = 100e3, .staged = 0.7, .pageable_gbs = 6,
+     COMMON},
 };
 #undef COMMON
 enum { HOSTS = sizeof hosts / sizeof *hosts };

@@ -132,8 +132,10 @@ struct rt_dispatch rt_forecast_dispatch(const struct rt_forecast *forecast)
     if (!isnan(each))
         host.forward_us = host.backward_us = host.launch_us = each;
     scale_host(&host, options->scales.host);
+    double step_us = host.step_us; /* not of a layer */
     if (isnan(each))
         scale_host(&host, staged(forecast, &host));
+    host.step_us = step_us;
     /* Where a time is given for each kernel, a host launches them one by one, but for what is captured. */
     return rt_host_dispatch(&host, runtime->replayed && (isnan(each) || runtime->hosted));
 }

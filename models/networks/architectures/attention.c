@@ -27,7 +27,14 @@ static void project_views(const struct rt_stack *stack, uint32_t x, struct rt_op
     struct rt_graph *graph = stack->graph;
     int64_t q = s->heads * s->head_dim, kv = s->kv_heads * s->head_dim, wide = q + 2 * kv;
     x = rt_build_linear(graph, "attn.qkv", x, s->rows, stack->model->hidden, wide, stack->model->bias.qkv);
+    bool copies = rt_runtimes[graph->options.runtime].copies_heads && rt_graph_trains(graph);
+    if (copies)
+        x = rt_build_copies(graph, "attn.order", x, s->rows, wide, RT_COPY_ROWS, RT_COPY_ROWS);
     x = rt_build_split(graph, "attn.split", x, s->rows, wide, 0);
+    if (copies) { /* concatenated, then permuted; the gradients of both are concatenated */
+        x = rt_build_copies(graph, "attn.join_kv", x, s->rows, 2 * kv, RT_COPY_ROWS, RT_COPY_ROWS);
+        x = rt_build_copies(graph, "attn.order_kv", x, s->rows, 2 * kv, RT_COPY_ROWS, RT_COPY_NONE);
+    }
     out->q = rt_build_copies(graph, "attn.q", x, s->rows, q, RT_COPY_NONE, RT_COPY_NONE);
     out->k = rt_build_copies(graph, "attn.k", x, s->rows, kv, RT_COPY_NONE, RT_COPY_NONE);
     out->v = rt_build_copies(graph, "attn.v", x, s->rows, kv, RT_COPY_NONE, RT_COPY_NONE);

@@ -306,6 +306,9 @@ static uint32_t build_attention(const struct rt_stack *stack, const struct rt_at
     x = stack->fused ? fused_attention(stack, attention, &in) : written_out(stack, attention, &in);
     if (stack->model->sinks && stack->fused)
         stack->graph->nodes[x].parameters = (double)s->heads;
+    if (rt_runtimes[stack->graph->options.runtime].copies_heads && s->batch > 1) /* tokens before sequences */
+        x = rt_build_copies(stack->graph, "attn.order_out", x, s->rows, s->heads * s->value_dim, RT_COPY_ROWS,
+                            RT_COPY_ROWS);
     if (stack->model->sub_norms)
         x = rt_build_rmsnorm(stack->graph, x, s->rows, s->heads * s->value_dim);
     stack->graph->place = RT_LORA_ATTENTION;

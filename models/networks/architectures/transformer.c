@@ -1,5 +1,6 @@
 /* One stack of layers between an embedding and a head: decoders (GPT-2, OPT, Llama ...)
  * and encoders (BERT and those after it). See architecture.h. */
+#include "base/status.h"
 #include "models/networks/architectures/parts.h"
 #include "models/networks/architectures/stack.h"
 #include "models/networks/build_node.h"
@@ -56,6 +57,15 @@ static uint32_t finish_words(const struct rt_stack *stack, uint32_t x)
     return rt_build_unary(stack->graph, "lm_head.cap_mul", RT_OP_MUL_SCALAR, x, rows, vocab);
 }
 
+/* Of the last node, in fp32: the maximum, the difference to it, its exponential, their sum, the quotient. */
+static void softmax_by_ops(struct rt_graph *graph, int64_t rows, int64_t vocab)
+{
+    static const enum rt_op_id ops[] = {RT_OP_REDUCE, RT_OP_ADD_SCALAR, RT_OP_TANH, RT_OP_REDUCE,
+                                        RT_OP_DIV_SCALAR};
+    for (size_t i = 0; i < RT_COUNT(ops); i++)
+        rt_graph_set_dtype(rt_node_add_kernel(graph, RT_FORWARD, ops[i], rows, vocab), RT_FP32);
+}
+
 /* Cross entropy of scores (rows, words of this GPU). One kernel a pass computes their gradient in place
  * (Transformer Engine's cross_entropy.py: a pass over a row, then the gradient; backward it is scaled); op by
  * op they are copied to fp32, their log-softmax is written, and backward its gradient and that in 16 bits
@@ -72,8 +82,11 @@ static void build_loss(const struct rt_stack *stack, uint32_t x)
     if (!fused)
         graph->nodes[wide].dtype = RT_FP32;
     uint32_t node = rt_node_add(graph, "loss", wide, RT_NO_INPUT, (double)rows);
-    rt_node_add_kernel(graph, RT_FORWARD, RT_OP_SOFTMAX, rows, vocab)->bytes =
-        (fused ? 3 * width : 8) * scores;
+    if (rt_runtimes[graph->options.runtime].loss_by_ops)
+        softmax_by_ops(graph, rows, vocab);
+    else
+        rt_node_add_kernel(graph, RT_FORWARD, RT_OP_SOFTMAX, rows, vocab)->bytes =
+            (fused ? 3 * width : 8) * scores;
     for (int sums = 1; gpus > 1 && sums <= 2; sums++)
         rt_graph_set_dtype(
             rt_graph_add_kernel(graph, RT_FORWARD, RT_OP_ALL_REDUCE, (const int64_t[]){gpus, sums * rows}),
