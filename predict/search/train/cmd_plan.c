@@ -36,6 +36,7 @@ static void suggest_recomputes(struct rt_text *list)
 
 #define DEGREE(axis) RT_OWN(struct arguments, training.degree[axis], rt_training_degrees_read)
 
+/* clang-format off */
 static const struct rt_option options[] = {
     {"model", 'm', "NAME",
      RT_TEXT(struct arguments, shared.model,
@@ -49,8 +50,7 @@ static const struct rt_option options[] = {
               .reads = rt_device_reads, .suggests = rt_device_suggest),
      "GPUs that may be had, of the catalogue or device files, with overrides as in `predict`: H100,L4"},
     {"gpus", 0, "N,N,...", RT_OWN(struct arguments, shared.counts, read_counts),
-     "How many GPUs of one kind may be had (default: 8; of training within a budget 8 to 16384, powers of "
-     "two)"},
+     "How many GPUs of one kind may be had (default: 8; of training within a budget 8 to 16384, powers of two)"},
     {"price", 0, "GPU=X", RT_LIST(struct arguments, shared.prices),
      "What an hour of one such GPU costs, in any currency: the best plan is then the cheapest"},
     {"predictor", 'p', "P.h5",
@@ -69,21 +69,18 @@ static const struct rt_option options[] = {
     {"requests-from", 0, "FILE", RT_TEXT(struct arguments, serving.trace, .reads = rt_reads_path),
      "Requests as they came, in place of --isl and --osl: what `simulate` takes as --trace"},
     {"image", 0, "N", RT_INTEGER(struct arguments, serving.image, 1, RT_MOST_PIXELS),
-     "Side in pixels of the images of a prompt, beside its --isl tokens of text (models with a tower of "
-     "images)"},
+     "Side in pixels of the images of a prompt, beside its --isl tokens of text (models with a tower of images)"},
     {"images", 0, "N", RT_INTEGER(struct arguments, serving.images, 1, RT_MOST_PROMPT_IMAGES),
      "Images of a prompt (default: 1 with --image)"},
     {"ttft", 0, "MS[@P],...", RT_OWN(struct arguments, serving.ttft, rt_serving_times_read),
-     "The first token is to come within so many ms, or 0.5s, for P percent of requests: 500@50,2s@99 "
-     "(default: "
-     "any time; without P that of --percentile)"},
+     "The first token is to come within so many ms, or 0.5s, for P percent of requests: 500@50,2s@99 (default: any "
+     "time; without P that of --percentile)"},
     {"tpot", 0, "MS[@P],...", RT_OWN(struct arguments, serving.tpot, rt_serving_times_read),
      "Each further token is to come within so many ms, in the mean of a request, likewise"},
     {"percentile", 0, "P", RT_CHOICE(struct arguments, serving.percentile, rt_serving_percentiles),
      "Of requests that times are shown for, and targets hold for: 50, 90 or 99"},
     {"rate", 0, "X", RT_NUMBER(struct arguments, serving.rate, 1e-6, 1e9),
-     "Requests that come a second (Poisson): how many GPUs do (default: each server has as many users as is "
-     "best)"},
+     "Requests that come a second (Poisson): how many GPUs do (default: each server has as many users as is best)"},
     {"headroom", 0, "PERCENT", RT_NUMBER(struct arguments, serving.headroom_percent, 0, 1e4),
      "So many percent more requests than come are to be served: of a peak"},
     {"spare", 0, "N", RT_INTEGER(struct arguments, serving.spare, 0, 64),
@@ -91,17 +88,15 @@ static const struct rt_option options[] = {
     {"think", 0, "TIME", RT_SECONDS(struct arguments, serving.think_us, 0, 1e6),
      "Mean time between an answer and its user's next request, such as 2s (default 0.02s)"},
     {"ramp", 0, "TIME", RT_SECONDS(struct arguments, serving.ramp_us, 0, 1e6),
-     "Users begin within this time and end with the last request, as benchmarks do with 0s (default: a load "
-     "that lasts); all candidates are simulated"},
+     "Users begin within this time and end with the last request, as benchmarks do with 0s (default: a load that "
+     "lasts); all candidates are simulated"},
     {"risk", 0, "P", RT_NUMBER(struct arguments, serving.risk, 0.5, 0.99),
-     "Targets are to hold with this probability, such as 0.9: at the end of the forecast's interval that "
-     "times "
-     "stay below so often (default: as forecast)"},
+     "Targets are to hold with this probability, such as 0.9: at the end of the forecast's interval that times stay "
+     "below so often (default: as forecast)"},
     RT_HEADING("Serving: what is tried:"),
     {"quantisation", 0, "NAME,...", RT_ITEMS(struct arguments, serving.quants, .suggests = rt_dtype_suggest),
-     "Of weights: bf16, fp8, fp8_block, int8, int4, fp4 ... (default: the model's own, and of 16 bits fp8, "
-     "of "
-     "models with experts fp8_block, and fp4 where a GPU has units for it)"},
+     "Of weights: bf16, fp8, fp8_block, int8, int4, fp4 ... (default: the model's own, and of 16 bits fp8, of models "
+     "with experts fp8_block, and fp4 where a GPU has units for it)"},
     {"kv-cache", 0, "NAME,...", RT_ITEMS(struct arguments, serving.caches),
      "Of cached keys and values: bf16 (or fp16), fp8 (default: both)"},
     {"users", 0, "N,N,...", RT_OWN(struct arguments, serving.users, rt_serving_users_read),
@@ -121,9 +116,7 @@ static const struct rt_option options[] = {
      "Whose scheduler and host: " RT_SERVER_NAMES
      " (default: vllm); what it chooses by the GPU follows from it"},
     {"transfer-gbs", 0, "X", RT_NUMBER(struct arguments, serving.move_gbs, 1e-3, 1e6),
-     "What a GPU sends between servers that prefill and servers that decode, 10^9 bytes/s one way (default: "
-     "the "
-     "GPU's link)"},
+     "What a GPU sends between servers that prefill and servers that decode, 10^9 bytes/s one way (default: the GPU's link)"},
     {"requests", 0, "N", RT_INTEGER(struct arguments, serving.requests, 1, 1000000),
      "Simulated requests for each user, or with --rate in all (default: 9 and 1000)"},
     {"seed", 0, "N", RT_INTEGER(struct arguments, serving.seed, 0, INT64_MAX), "Seed of the simulations"},
@@ -141,14 +134,11 @@ static const struct rt_option options[] = {
     {"max-joules", 0, "J", RT_NUMBER(struct arguments, training.budget[RT_COST_JOULES], 1e-3, 1e21),
      "The run's GPUs may take so many joules (1 MWh is 3.6e9)"},
     {"runtime", 0, "NAME", RT_CHOICE(struct arguments, training.step.runtime, rt_runtime_names),
-     "What trains: megatron, megatron-bridge, megatron-2021, torchtitan, nanotron, fsdp, deepspeed, eager or "
-     "compile "
-     "(default: "
-     "megatron)"},
+     "What trains: megatron, megatron-bridge, megatron-2021, torchtitan, nanotron, fsdp, deepspeed, eager or compile "
+     "(default: megatron)"},
     {"dtype", 0, "NAME",
      RT_OWN(struct arguments, training.step.dtype, rt_read_dtype, .suggests = rt_dtype_suggest),
-     "Element type of weights and activations, as in `predict`: bf16, fp16, fp8 ... (default: the "
-     "checkpoint's)"},
+     "Element type of weights and activations, as in `predict`: bf16, fp16, fp8 ... (default: the checkpoint's)"},
     {"optimizer", 0, "NAME", RT_CHOICE(struct arguments, training.step.optimizer, rt_optimizers),
      "Its step: none, sgd, adamw, momentum or adamw-cpu (default: adamw)"},
     {"schedule", 0, "NAME",
@@ -161,8 +151,7 @@ static const struct rt_option options[] = {
     {"tp-overlap", 0, NULL, RT_FLAG(struct arguments, training.step.parallel.tensor_overlap),
      "Gathers and scatters of tensor-parallel GPUs run beside products (default: nanotron's do)"},
     {"expert-overlap", 0, NULL, RT_FLAG(struct arguments, training.step.parallel.expert_overlap),
-     "Tokens are exchanged beside another micro batch wherever a cut lets megatron do so: no layer runs "
-     "again, "
+     "Tokens are exchanged beside another micro batch wherever a cut lets megatron do so: no layer runs again, "
      "pipelines have chunks"},
     {"host", 0, "NAME",
      RT_TEXT(struct arguments, training.step.host, .reads = rt_host_reads, .suggests = rt_host_suggest),
@@ -173,15 +162,13 @@ static const struct rt_option options[] = {
     {"vp", 0, "N,...", DEGREE(RT_AXIS_VP), "Chunks of layers on each stage, interleaved"},
     {"dp", 0, "N,...", DEGREE(RT_AXIS_DP), "Data-parallel degrees"},
     {"cp", 0, "N,...", DEGREE(RT_AXIS_CP),
-     "Context-parallel GPUs, which share out the tokens of a sequence (default: 1,2,4,... with 1024 tokens "
-     "each)"},
+     "Context-parallel GPUs, which share out the tokens of a sequence (default: 1,2,4,... with 1024 tokens each)"},
     {"ep", 0, "N,...", DEGREE(RT_AXIS_EP), "GPUs that share out whole experts"},
     {"micro-batch", 0, "N,...", DEGREE(RT_AXIS_MICRO_BATCH), "Sequences of a micro batch (default: 1 to 64)"},
     {"shard", 0, "WHAT,...|I/N", RT_ITEMS(struct arguments, training.shards, .suggests = rt_shard_suggest),
-     "What data-parallel GPUs share out: none, optimizer, gradients, parameters (default: what the runtime "
-     "knows). I/N, also of serving: make part I of N of the work alone and keep it beside --csv; the same "
-     "command "
-     "without it reads all parts, makes what is missing and writes the outputs"},
+     "What data-parallel GPUs share out: none, optimizer, gradients, parameters (default: what the runtime knows). I/N,"
+     " also of serving: make part I of N of the work alone and keep it beside --csv; the same command without it reads "
+     "all parts, makes what is missing and writes the outputs"},
     {"shard-gpus", 0, "N,...", DEGREE(RT_AXIS_SHARD_GPUS),
      "How many of the data-parallel GPUs share it out, copies beside them (default: all)"},
     {"recompute", 0, "WHAT,...",
@@ -189,8 +176,7 @@ static const struct rt_option options[] = {
      "What runs again in the backward pass: none, layers, selective (attention)"},
     RT_HEADING("GPUs' links:"),
     {"fabric", 0, "NAME", RT_CHOICE(struct arguments, shared.fabric, rt_fabrics),
-     "What joins the GPUs: switch, mesh, pairs, pcie, pcie-peer or pcie-host; own: as the GPU's description "
-     "has it"},
+     "What joins the GPUs: switch, mesh, pairs, pcie, pcie-peer or pcie-host; own: as the GPU's description has it"},
     {"link-gbs", 0, "X", RT_NUMBER(struct arguments, shared.link_gbs, 1e-3, 1e6),
      "What a GPU sends to others, 10^9 bytes/s one way (default: by the GPU's description)"},
     RT_HEADING("Servers and what joins them:"),
@@ -218,6 +204,7 @@ static const struct rt_option options[] = {
     {"json", 'j', NULL, RT_FLAG(struct arguments, shared.json), "Print JSON instead of text"},
     {"quiet", 'q', NULL, RT_FLAG(struct arguments, shared.quiet), "No progress"},
 };
+/* clang-format on */
 
 static void set_defaults(void *value)
 {
@@ -228,47 +215,20 @@ static void set_defaults(void *value)
     rt_training_arguments_init(&arguments->training);
 }
 
-/* Options of the other half. */
+/* Options under headings of the other half, and its output. */
 static int check_half(const struct rt_command_line *line)
 {
-    static const char *const serving[] = {
-        "isl",      "osl",      "ttft",   "tpot",         "percentile",  "rate",         "quantisation",
-        "users",    "kv-cache", "server", "transfer-gbs", "requests",    "seed",         "no-disaggregation",
-        "risk",     "compose",  "image",  "images",       "range-ratio", "prefix-share", "requests-from",
-        "headroom", "spare",    "think",  "ramp",         "draft",       "draft-tokens", "accepted",
-        NULL};
-    static const char *const training[] = {"batch",
-                                           "seq",
-                                           "tokens",
-                                           "max-hours",
-                                           "max-money",
-                                           "max-joules",
-                                           "runtime",
-                                           "dtype",
-                                           "optimizer",
-                                           "host",
-                                           "tp",
-                                           "pp",
-                                           "dp",
-                                           "micro-batch",
-                                           "recompute",
-                                           "trace",
-                                           "vp",
-                                           "cp",
-                                           "ep",
-                                           "schedule",
-                                           "attention",
-                                           "tp-overlap",
-                                           "expert-overlap",
-                                           "run-steps",
-                                           "loader-rate",
-                                           "checkpoint-gbs",
-                                           "checkpoint-minutes",
-                                           "node-mtbf-hours",
-                                           "restart-minutes",
-                                           NULL};
     const struct arguments *arguments = line->options;
-    const char *given = rt_given_of(line, arguments->train ? serving : training);
+    const char *other = arguments->train ? "Serving" : "Training",
+               *output = arguments->train ? "compose" : "trace",
+               *given = rt_given(line, output) ? output : NULL, *heading = "";
+    for (size_t i = 0; i < RT_COUNT(options) && given == NULL; i++) {
+        if (options[i].name == NULL)
+            heading = options[i].help;
+        else if (strncmp(heading, other, strlen(other)) == 0 && strcmp(options[i].name, "train") != 0 &&
+                 strcmp(options[i].name, "shard") != 0 && rt_given(line, options[i].name))
+            given = options[i].name;
+    }
     if (given != NULL)
         return rt_fail(RT_EUSAGE, "--%s is for plans of %s", given,
                        arguments->train ? "serving; leave out --train" : "training; add --train");

@@ -23,37 +23,23 @@ enum {
     .shards = NOTHING | OPTIMIZER, .recomputes = KEEPS | LAYERS | SELECTIVE, .tensor = true,                 \
     .context = true, .pipeline = true, .interleaved = true, .sequence = true, .exchanges_beside = true
 
+/* clang-format off */
 static const struct rt_trainer trainers[] = {
     {.runtime = RT_RUNTIME_MEGATRON, MEGATRON_CORE},
     {.runtime = RT_RUNTIME_MEGATRON_BRIDGE, MEGATRON_CORE},
-    {.runtime = RT_RUNTIME_MEGATRON_OLD,
-     .shards = NOTHING | OPTIMIZER,
-     .recomputes = KEEPS | LAYERS | SELECTIVE,
-     .tensor = true,
-     .pipeline = true,
-     .interleaved = true},
-    {.runtime = RT_RUNTIME_TORCHTITAN,
-     .shards = PARAMETERS | NOTHING,
-     .recomputes = KEEPS | LAYERS | SELECTIVE,
-     .tensor = true,
-     .context = true,
-     .pipeline = true,
-     .interleaved = true,
-     .sequence = true},
-    {.runtime = RT_RUNTIME_NANOTRON,
-     .shards = NOTHING | OPTIMIZER,
-     .recomputes = KEEPS | LAYERS,
-     .tensor = true,
-     .pipeline = true,
-     .sequence = true,
-     .overlap = true},
+    {.runtime = RT_RUNTIME_MEGATRON_OLD, .shards = NOTHING | OPTIMIZER, .recomputes = KEEPS | LAYERS | SELECTIVE,
+     .tensor = true, .pipeline = true, .interleaved = true},
+    {.runtime = RT_RUNTIME_TORCHTITAN, .shards = PARAMETERS | NOTHING, .recomputes = KEEPS | LAYERS | SELECTIVE,
+     .tensor = true, .context = true, .pipeline = true, .interleaved = true, .sequence = true},
+    {.runtime = RT_RUNTIME_NANOTRON, .shards = NOTHING | OPTIMIZER, .recomputes = KEEPS | LAYERS, .tensor = true,
+     .pipeline = true, .sequence = true, .overlap = true},
     {.runtime = RT_RUNTIME_FSDP, .shards = NOTHING | GRADIENTS | PARAMETERS, .recomputes = KEEPS | LAYERS},
-    {.runtime = RT_RUNTIME_DEEPSPEED,
-     .shards = NOTHING | OPTIMIZER | GRADIENTS | PARAMETERS,
+    {.runtime = RT_RUNTIME_DEEPSPEED, .shards = NOTHING | OPTIMIZER | GRADIENTS | PARAMETERS,
      .recomputes = KEEPS | LAYERS},
     {.runtime = RT_RUNTIME_EAGER, .shards = NOTHING | OPTIMIZER, .recomputes = KEEPS | LAYERS},
     {.runtime = RT_RUNTIME_COMPILE, .shards = NOTHING | OPTIMIZER, .recomputes = KEEPS | LAYERS},
 };
+/* clang-format on */
 
 const struct rt_trainer *rt_trainer_of(enum rt_runtime_id runtime)
 {
