@@ -205,8 +205,11 @@ int rt_point_journal_open(const char *output, struct rt_shard shard, bool replac
     if (status == RT_OK && whole == 0)
         status = write_all(&opened, &header, sizeof header);
     table->resumed = points_done(table);
-    if (status == RT_OK && shard.of == 0)
+    if (status == RT_OK && shard.of == 0) {
         status = take_shards(output, table);
+        if (status != RT_OK && whole == 0) /* it holds nothing */
+            unlink(opened.path);
+    }
     if (status == RT_OK)
         *journal = opened;
     else

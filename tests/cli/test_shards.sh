@@ -26,6 +26,7 @@ same() {
     "$ROOFTILE" $words $out two.csv --shard 1/2 --overwrite >/dev/null
     # shellcheck disable=SC2086
     refuses "$name: of another" 2 "two.csv.shard-1-of-2: is of another" "$ROOFTILE" ${words/H100/H200} $out two.csv --overwrite
+    is "$name: and leaves none" "$(find . -name 'two.csv.*')" ./two.csv.shard-1-of-2
     rm two.csv*
     # shellcheck disable=SC2086
     refuses "$name: nowhere" 2 "say where all points go" "$ROOFTILE" $words --shard 1/2
@@ -36,10 +37,18 @@ same() {
 same explore "$explore" --csv
 same serving "$serve" --csv
 same training "$train" --csv
-# The same options in another order are the same plan, which "same" refuses to another's.
+# The same options in another order, and defaults that are written out, are the same plan, which "same" refuses to another's.
 # shellcheck disable=SC2086
 "$ROOFTILE" $train --csv two.csv --shard 1/2 >/dev/null
-succeeds "training: options in another order" "$ROOFTILE" plan -q --seq 4096 --batch=64 --csv two.csv --gpus 8 --gpu=H100 --model llama-3.1-8b --train
+succeeds "training: options in another order" "$ROOFTILE" plan -q --seq 4096 --batch=64 --csv two.csv --gpus 8 --gpu=H100 --model llama-3.1-8b --train \
+    --runtime megatron --optimizer adamw --dtype bf16 --schedule 1f1b --node-gpus 8 --network infiniband --oversubscription 1 --tp 1,2,4,8
+is "training: no shard is left" "$(find . -name 'two.csv.*')" ""
+# shellcheck disable=SC2086
+"$ROOFTILE" $train --csv two.csv --shard 1/2 --overwrite >/dev/null
+for other in "--schedule gpipe" "--optimizer sgd" "--node-gpus 4" "--network tcp" "--tp 1,2"; do # shellcheck disable=SC2086
+    refuses "training: $other is another" 2 "two.csv.shard-1-of-2: is of another" "$ROOFTILE" $train --csv two.csv --overwrite $other
+done
+rm two.csv*
 for i in $(seq 103); do echo "{\"model\": \"gpt2\", \"gpu\": \"H100\", \"batch\": $((1 + i % 7)), \"id\": $i}"; done >jobs.jsonl
 "$ROOFTILE" predict --jobs jobs.jsonl >one.jsonl
 for shard in 1 2 3 4; do "$ROOFTILE" predict --jobs jobs.jsonl --shard $shard/4; done >two.jsonl

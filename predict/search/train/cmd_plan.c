@@ -261,44 +261,6 @@ static int take_part(struct arguments *arguments)
     return status;
 }
 
-/* Words of an option that says how and where to, not what: 0 to 2, with its value. */
-static int words_beside(const char *word, const char *next)
-{
-    static const char *const valued[] = {"--threads", "-t",      "--csv",  "--report",
-                                         "--compose", "--trace", "--shard"};
-    static const char *const bare[] = {"--overwrite", "--json", "-j", "--quiet", "-q"};
-    size_t length = strcspn(word, "=");
-    const char *value = word[length] == '=' ? word + length : next;
-    for (size_t i = 0; i < RT_COUNT(bare); i++)
-        if (strcmp(word, bare[i]) == 0)
-            return 1;
-    for (size_t i = 0; i < RT_COUNT(valued); i++)
-        if (strncmp(word, valued[i], length) == 0 && valued[i][length] == '\0')
-            return i == RT_COUNT(valued) - 1 && strchr(value, '/') == NULL ? 0 : value == next ? 2 : 1;
-    return 0;
-}
-
-/* Of what was asked for, whatever the order of options; "--a b" is "--a=b". What of it makes another plan
- * without another word, such as a file's contents, search.c adds. */
-static uint64_t key_of(const struct rt_command_line *line)
-{
-    uint64_t sum = 0, option = RT_HASH_START;
-    int i = 1;
-    while (i < line->argc) {
-        const char *word = line->argv[i], *next = i + 1 < line->argc ? line->argv[i + 1] : "";
-        int beside = words_beside(word, next);
-        if (beside == 0 && word[0] == '-') {
-            size_t name = strcspn(word, "=");
-            sum += option = rt_hash(RT_HASH_START, word, name);
-            word += name + (word[name] == '=');
-        }
-        if (beside == 0 && word[0] != '\0')
-            sum += rt_hash(option, word, strlen(word));
-        i += beside > 0 ? beside : 1;
-    }
-    return sum;
-}
-
 static int run(const struct rt_command_line *line)
 {
     static const char *const of_all[] = {"report", "json", "compose", "trace", NULL};
@@ -312,7 +274,6 @@ static int run(const struct rt_command_line *line)
     if (status == RT_OK)
         status = rt_point_shard_check(arguments->shared.shard, rt_plan_journal_of(&arguments->shared),
                                       "--csv", rt_given_of(line, of_all));
-    arguments->shared.key = key_of(line);
     if (status == RT_OK)
         status = rt_step_read_cluster(&arguments->training.step);
     arguments->shared.cluster = arguments->training.step.parallel.cluster;

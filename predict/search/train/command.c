@@ -3,6 +3,8 @@
 #include "base/progress.h"
 #include "base/report_files.h"
 #include "base/status.h"
+#include "base/strings.h"
+#include "datasets/cluster.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -101,6 +103,30 @@ static int check_model(const struct rt_plan_arguments *shared, const struct rt_m
     return RT_OK;
 }
 
+/* What numbers follow from beside the candidates, the predictor and how the model is cut: as it is settled,
+ * so that a default that is written out, or options in another order, are no other plan. */
+static uint64_t key_of(const struct rt_training_request *request, const struct rt_step *settled)
+{
+    const struct rt_parallelism *parallel = &request->step.parallel;
+    const char *host = settled->host != NULL ? settled->host : "";
+    const int64_t whole[] = {request->step.batch,      settled->sequence,  settled->dtype,
+                             settled->quant,           settled->runtime,   settled->optimizer,
+                             settled->attention,       settled->lora,      parallel->tensor_overlap,
+                             parallel->expert_overlap, parallel->exchange, parallel->schedule,
+                             parallel->fabric,         request->fallback};
+    uint64_t key = rt_hash(RT_HASH_START, whole, sizeof whole);
+    key = rt_hash(key, request->gpus, request->gpus_count * sizeof *request->gpus);
+    key = rt_hash(rt_hash(key, host, strlen(host)), request->source->spec, strlen(request->source->spec));
+    for (size_t g = 0; g < request->gpu_count; g++) {
+        const char *asked = request->gpu[g].asked;
+        struct rt_cluster cluster = rt_cluster_settled(&parallel->cluster, &request->gpu[g].device);
+        const double reals[] = {(double)cluster.node_gpus, cluster.node_gbs, cluster.network,
+                                cluster.oversubscription, parallel->link_gbs};
+        key = rt_hash(rt_hash(key, asked, strlen(asked)), reals, sizeof reals);
+    }
+    return key;
+}
+
 /* What does not depend on the cut is settled once. */
 static int settle(const struct rt_model_source *source, struct rt_training_request *request)
 {
@@ -129,6 +155,8 @@ static int settle(const struct rt_model_source *source, struct rt_training_reque
     step->sequence = settled.step.sequence;
     step->dtype = settled.step.dtype;
     step->quant = settled.step.quant;
+    if (status == RT_OK)
+        request->key = key_of(request, &settled.step);
     rt_settled_step_release(&settled);
     return status;
 }
@@ -143,7 +171,6 @@ static int set_request(const struct rt_plan_arguments *shared, const struct rt_t
                                             .fallback = shared->fallback,
                                             .overwrite = shared->overwrite,
                                             .shard = shared->shard,
-                                            .key = shared->key,
                                             .quiet = shared->quiet};
     request->step.parallel.fabric = (enum rt_fabric)shared->fabric;
     request->step.parallel.link_gbs = shared->link_gbs;

@@ -18,7 +18,6 @@ struct rt_plan_arguments {
     int fabric;
     bool exhaustive, fallback, overwrite, json, quiet;
     struct rt_shard shard;
-    uint64_t key; /* of what was asked for, but not how and where to */
 };
 
 /* Of --ttft and --tpot: ms for each of rt_serving_percents, and for the one of --percentile; NaN: none. */
