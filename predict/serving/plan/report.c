@@ -178,21 +178,24 @@ static void add_best(struct rt_report *report, const struct rt_serving_plan *pla
     free(servers);
 }
 
-/* The most tokens/s of a GPU that meets the targets, of servers that do all or of those apart; -1: none. */
-static int64_t best_of(const struct rt_serving_plan *plan, bool apart)
+/* The most tokens/s of a GPU that meets the targets, of servers that do all or of those apart, on the GPUs of
+ * a candidate; -1: none. */
+static int64_t best_of(const struct rt_serving_plan *plan, size_t like, bool apart)
 {
+    const struct rt_serving_candidate *on = &plan->candidate[like];
     int64_t best = -1;
     for (size_t c = 0; c < plan->candidate_count; c++)
         if ((plan->fate[c] == RT_SERVING_FRONT || plan->fate[c] == RT_SERVING_BEATEN) &&
-            (plan->candidate[c].prefills > 0) == apart &&
+            (plan->candidate[c].prefills > 0) == apart && plan->candidate[c].gpus == on->gpus &&
+            plan->engine[plan->candidate[c].engine].gpu == plan->engine[on->engine].gpu &&
             (best < 0 || rt_serving_gpu_rate(plan, c) > rt_serving_gpu_rate(plan, (size_t)best)))
             best = (int64_t)c;
     return best;
 }
 
-static void add_apart(struct rt_report *report, const struct rt_serving_plan *plan)
+static void add_apart(struct rt_report *report, const struct rt_serving_plan *plan, size_t best)
 {
-    int64_t apart = best_of(plan, true), together = best_of(plan, false);
+    int64_t apart = best_of(plan, best, true), together = best_of(plan, best, false);
     if (!plan->request->disaggregate || !isnan(plan->request->rate) || (apart < 0 && together < 0))
         return;
     if (apart < 0 || together < 0) {
@@ -375,7 +378,7 @@ static void add_head(struct rt_report *report, const struct rt_serving_plan *pla
     rt_report_add_json(report, "simulated", json_integer((json_int_t)plan->found_count));
     if (best >= 0) {
         add_best(report, plan, (size_t)best);
-        add_apart(report, plan);
+        add_apart(report, plan, (size_t)best);
         add_commands(report, plan, (size_t)best);
     } else {
         add_none(report, plan);
