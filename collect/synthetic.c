@@ -428,26 +428,14 @@ static void synthetic_finish(void *opaque, void *work)
     free(work);
 }
 
+/* clang-format off */
 const struct rt_backend rt_backend_synthetic = {
-    .name = "synthetic",
-    .about = "simulated devices, for tests; samples are marked",
-    .flags = RT_FLAG_SYNTHETIC,
-    .can = synthetic_can,
-    .open = synthetic_open,
-    .close = synthetic_close,
-    .device_count = synthetic_device_count,
-    .device_name = synthetic_device_name,
-    .describe = synthetic_describe,
-    .facts = synthetic_facts,
-    .clock = synthetic_clock,
-    .pause = synthetic_pause,
-    .lane = synthetic_lane,
-    .warm_too = true,
-    .most_batches = 1,
-    .prepare = synthetic_prepare,
-    .time = synthetic_time,
-    .energy = synthetic_energy,
-    .health = synthetic_health,
-    .finish = synthetic_finish,
-    .many_works = true,
+    .name = "synthetic", .about = "simulated devices, for tests; samples are marked",
+    .flags = RT_FLAG_SYNTHETIC, .can = synthetic_can, .open = synthetic_open, .close = synthetic_close,
+    .device_count = synthetic_device_count, .device_name = synthetic_device_name,
+    .describe = synthetic_describe, .facts = synthetic_facts, .clock = synthetic_clock,
+    .pause = synthetic_pause, .lane = synthetic_lane, .warm_too = true, .most_batches = 1,
+    .prepare = synthetic_prepare, .time = synthetic_time, .energy = synthetic_energy,
+    .health = synthetic_health, .finish = synthetic_finish, .many_works = true,
 };
+/* clang-format on */

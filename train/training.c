@@ -225,25 +225,17 @@ int rt_training_save(struct rt_training *training, int status)
 
 /* ---- the summary: a row for each net ---- */
 
+/* clang-format off */
 const struct rt_column rt_train_columns[] = {
-    {"family", NULL, 's', 0},
-    {"rows_train", "train", 'd', 0},
-    {"rows_validation", "validation", 'd', 0},
-    {"held_out", "held out", 'd', 0},
-    {"test", "test", 'd', 0},
-    {"failed", "not timed", 'd', 0},
-    {"unknown_tile", "tile unknown", 'd', 0},
-    {"no_peak", "peak unknown", 'd', 0},
-    {"impossible", NULL, 'd', 0},
-    {"stray", NULL, 'd', 0},
-    {"throttled", NULL, 'd', 0},
-    {"refused", NULL, 'd', 0},
-    {"repeats", NULL, 'd', 0},
-    {"epochs", NULL, 'd', 0},
-    {"best_epoch", "best", 'd', 0},
-    {"validation_mape", "validation MAPE %", 'f', 2},
+    {"family", NULL, 's', 0}, {"rows_train", "train", 'd', 0}, {"rows_validation", "validation", 'd', 0},
+    {"held_out", "held out", 'd', 0}, {"test", "test", 'd', 0}, {"failed", "not timed", 'd', 0},
+    {"unknown_tile", "tile unknown", 'd', 0}, {"no_peak", "peak unknown", 'd', 0},
+    {"impossible", NULL, 'd', 0}, {"stray", NULL, 'd', 0}, {"throttled", NULL, 'd', 0},
+    {"refused", NULL, 'd', 0}, {"repeats", NULL, 'd', 0}, {"epochs", NULL, 'd', 0},
+    {"best_epoch", "best", 'd', 0}, {"validation_mape", "validation MAPE %", 'f', 2},
     {"seconds", "s", 'f', 1},
 };
+/* clang-format on */
 const size_t rt_train_column_count = RT_COUNT(rt_train_columns);
 
 void rt_training_summarise(struct rt_training *training, const struct rt_recipe *recipe,

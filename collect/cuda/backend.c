@@ -587,28 +587,14 @@ static void cuda_sequence_health(void *opaque, void *opaque_model, struct rt_hea
     read_health(model->device, out);
 }
 
+/* clang-format off */
 const struct rt_backend rt_backend_cuda = {
-    .name = "cuda",
-    .about = "NVIDIA GPUs: cuBLASLt, cuDNN and kernels of our own",
-    .warm_too = true,
-    .most_batches = RT_CUDA_QUEUED_RUNS,
-    .can = rt_cuda_job_can,
-    .open = cuda_open,
-    .close = cuda_close,
-    .device_count = cuda_device_count,
-    .device_name = cuda_device_name,
-    .lane = cuda_lane,
-    .describe = cuda_describe,
-    .facts = cuda_facts,
-    .clock = cuda_clock,
-    .pause = cuda_pause,
-    .prepare = cuda_prepare,
-    .time = cuda_time,
-    .energy = cuda_energy,
-    .health = cuda_health,
-    .finish = cuda_finish,
-    .prepare_sequence = cuda_prepare_sequence,
-    .time_sequence = cuda_time_sequence,
-    .sequence_health = cuda_sequence_health,
-    .finish_sequence = cuda_finish_sequence,
+    .name = "cuda", .about = "NVIDIA GPUs: cuBLASLt, cuDNN and kernels of our own", .warm_too = true,
+    .most_batches = RT_CUDA_QUEUED_RUNS, .can = rt_cuda_job_can, .open = cuda_open, .close = cuda_close,
+    .device_count = cuda_device_count, .device_name = cuda_device_name, .lane = cuda_lane,
+    .describe = cuda_describe, .facts = cuda_facts, .clock = cuda_clock, .pause = cuda_pause,
+    .prepare = cuda_prepare, .time = cuda_time, .energy = cuda_energy, .health = cuda_health,
+    .finish = cuda_finish, .prepare_sequence = cuda_prepare_sequence, .time_sequence = cuda_time_sequence,
+    .sequence_health = cuda_sequence_health, .finish_sequence = cuda_finish_sequence,
 };
+/* clang-format on */

@@ -103,42 +103,23 @@ static const char *const neutral_ends[] = {"_token_id",    "_token_ids", "_token
                                            "dropout_rate", "layerdrop"};
 
 /* As long as they say this, as JSON; null is always what a key that is missing says. */
+/* clang-format off */
 static const struct {
     const char *key, *value;
 } usual[] = {
-    {"is_decoder", "false"},
-    {"add_cross_attention", "false"},
-    {"chunk_size_feed_forward", "0"},
-    {"pruned_heads", "{}"},
-    {"attention_bias", "false"},
-    {"attention_out_bias", "false"},
-    {"mlp_bias", "false"},
-    {"use_bias", "false"},
-    {"use_mrope", "false"},
-    {"bias", "false"},
-    {"qkv_bias", "false"},
-    {"lm_head_bias", "false"},
-    {"qk_layernorm", "false"},
-    {"use_qk_norm", "false"},
-    {"alibi", "false"},
-    {"use_sliding_window", "false"},
-    {"use_bidirectional_attention", "false"},
-    {"use_parallel_residual", "false"},
-    {"scale_attn_by_inverse_layer_idx", "false"},
-    {"reorder_and_upcast_attn", "false"},
-    {"_remove_final_layer_norm", "false"},
-    {"layer_norm_elementwise_affine", "true"},
-    {"partial_rotary_factor", "1.0"},
-    {"num_key_value_groups", "1"},
-    {"tie_word_embeddings", "false"},
-    {"gated_mlp", "true"},
-    {"moe_layer_freq", "1"},
-    {"drop_path_rate", "0.0"},
-    {"embedding_fraction", "1.0"},
-    {"expansion_ratio", "4"},
-    {"add_adapter", "false"},
-    {"hidden_size_per_layer_input", "0"},
+    {"is_decoder", "false"}, {"add_cross_attention", "false"}, {"chunk_size_feed_forward", "0"},
+    {"pruned_heads", "{}"}, {"attention_bias", "false"}, {"attention_out_bias", "false"},
+    {"mlp_bias", "false"}, {"use_bias", "false"}, {"use_mrope", "false"}, {"bias", "false"},
+    {"qkv_bias", "false"}, {"lm_head_bias", "false"}, {"qk_layernorm", "false"}, {"use_qk_norm", "false"},
+    {"alibi", "false"}, {"use_sliding_window", "false"}, {"use_bidirectional_attention", "false"},
+    {"use_parallel_residual", "false"}, {"scale_attn_by_inverse_layer_idx", "false"},
+    {"reorder_and_upcast_attn", "false"}, {"_remove_final_layer_norm", "false"},
+    {"layer_norm_elementwise_affine", "true"}, {"partial_rotary_factor", "1.0"},
+    {"num_key_value_groups", "1"}, {"tie_word_embeddings", "false"}, {"gated_mlp", "true"},
+    {"moe_layer_freq", "1"}, {"drop_path_rate", "0.0"}, {"embedding_fraction", "1.0"},
+    {"expansion_ratio", "4"}, {"add_adapter", "false"}, {"hidden_size_per_layer_input", "0"},
 };
+/* clang-format on */
 
 static bool ends_with(const char *text, const char *end)
 {

@@ -10,21 +10,15 @@
 #include <string.h>
 #include <strings.h>
 
+/* clang-format off */
 const struct rt_onnx_dtype_row rt_onnx_dtypes[RT_ONNX_DTYPES] = {
-    [RT_ONNX_UNDEFINED] = {"?", 0, false, false},
-    [RT_ONNX_FLOAT] = {"float", 32, true, true},
-    [RT_ONNX_UINT8] = {"uint8", 8, false, true},
-    [RT_ONNX_INT8] = {"int8", 8, false, true},
-    [RT_ONNX_UINT16] = {"uint16", 16, false, true},
-    [RT_ONNX_INT16] = {"int16", 16, false, true},
-    [RT_ONNX_INT32] = {"int32", 32, false, true},
-    [RT_ONNX_INT64] = {"int64", 64, false, true},
-    [RT_ONNX_STRING] = {"string", 0, false, false},
-    [RT_ONNX_BOOL] = {"bool", 8, false, true},
-    [RT_ONNX_FLOAT16] = {"float16", 16, true, true},
-    [RT_ONNX_DOUBLE] = {"double", 64, true, true},
-    [RT_ONNX_UINT32] = {"uint32", 32, false, true},
-    [RT_ONNX_UINT64] = {"uint64", 64, false, false},
+    [RT_ONNX_UNDEFINED] = {"?", 0, false, false}, [RT_ONNX_FLOAT] = {"float", 32, true, true},
+    [RT_ONNX_UINT8] = {"uint8", 8, false, true}, [RT_ONNX_INT8] = {"int8", 8, false, true},
+    [RT_ONNX_UINT16] = {"uint16", 16, false, true}, [RT_ONNX_INT16] = {"int16", 16, false, true},
+    [RT_ONNX_INT32] = {"int32", 32, false, true}, [RT_ONNX_INT64] = {"int64", 64, false, true},
+    [RT_ONNX_STRING] = {"string", 0, false, false}, [RT_ONNX_BOOL] = {"bool", 8, false, true},
+    [RT_ONNX_FLOAT16] = {"float16", 16, true, true}, [RT_ONNX_DOUBLE] = {"double", 64, true, true},
+    [RT_ONNX_UINT32] = {"uint32", 32, false, true}, [RT_ONNX_UINT64] = {"uint64", 64, false, false},
     [RT_ONNX_COMPLEX64] = {"complex64", 64, false, false},
     [RT_ONNX_COMPLEX128] = {"complex128", 128, false, false},
     [RT_ONNX_BFLOAT16] = {"bfloat16", 16, true, true},
@@ -32,13 +26,12 @@ const struct rt_onnx_dtype_row rt_onnx_dtypes[RT_ONNX_DTYPES] = {
     [RT_ONNX_FLOAT8E4M3FNUZ] = {"float8e4m3fnuz", 8, true, false},
     [RT_ONNX_FLOAT8E5M2] = {"float8e5m2", 8, true, false},
     [RT_ONNX_FLOAT8E5M2FNUZ] = {"float8e5m2fnuz", 8, true, false},
-    [RT_ONNX_UINT4] = {"uint4", 4, false, false},
-    [RT_ONNX_INT4] = {"int4", 4, false, false},
+    [RT_ONNX_UINT4] = {"uint4", 4, false, false}, [RT_ONNX_INT4] = {"int4", 4, false, false},
     [RT_ONNX_FLOAT4E2M1] = {"float4e2m1", 4, true, false},
-    [RT_ONNX_FLOAT8E8M0] = {"float8e8m0", 8, true, false},
-    [RT_ONNX_UINT2] = {"uint2", 2, false, false},
+    [RT_ONNX_FLOAT8E8M0] = {"float8e8m0", 8, true, false}, [RT_ONNX_UINT2] = {"uint2", 2, false, false},
     [RT_ONNX_INT2] = {"int2", 2, false, false},
 };
+/* clang-format on */
 
 /* --- room --- */
 

@@ -14,37 +14,14 @@
 
 /* ---- licences by their names on the Hub ---- */
 
+/* clang-format off */
 static const char *const known[] = {
-    "apache-2.0",
-    "mit",
-    "bsd-2-clause",
-    "bsd-3-clause",
-    "cc0-1.0",
-    "cc-by-3.0",
-    "cc-by-4.0",
-    "cc-by-sa-3.0",
-    "cc-by-sa-4.0",
-    "cc-by-nc-4.0",
-    "cc-by-nc-sa-4.0",
-    "cc-by-nd-4.0",
-    "cc-by-nc-nd-4.0",
-    "odc-by",
-    "odbl",
-    "pddl",
-    "cdla-permissive-1.0",
-    "cdla-permissive-2.0",
-    "cdla-sharing-1.0",
-    "gpl-2.0",
-    "gpl-3.0",
-    "lgpl-2.1",
-    "lgpl-3.0",
-    "agpl-3.0",
-    "mpl-2.0",
-    "isc",
-    "unlicense",
-    "zlib",
-    "bsl-1.0",
+    "apache-2.0", "mit", "bsd-2-clause", "bsd-3-clause", "cc0-1.0", "cc-by-3.0", "cc-by-4.0",
+    "cc-by-sa-3.0", "cc-by-sa-4.0", "cc-by-nc-4.0", "cc-by-nc-sa-4.0", "cc-by-nd-4.0", "cc-by-nc-nd-4.0",
+    "odc-by", "odbl", "pddl", "cdla-permissive-1.0", "cdla-permissive-2.0", "cdla-sharing-1.0", "gpl-2.0",
+    "gpl-3.0", "lgpl-2.1", "lgpl-3.0", "agpl-3.0", "mpl-2.0", "isc", "unlicense", "zlib", "bsl-1.0",
 };
+/* clang-format on */
 
 /* The name of the licence that the line begins with, NULL where the Hub has none. */
 static const char *find(const char *line, size_t length)
