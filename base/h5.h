@@ -47,11 +47,11 @@ int rt_h5_each_attribute(struct rt_h5 *file, const char *object, rt_h5_visit vis
 int rt_h5_write(struct rt_h5 *file, const struct rt_h5_array *array, const void *base, size_t stride,
                 size_t count);
 
-/* Columns of an array of `count` structs at once, compressed on all processors; arrays[k] lies `offsets[k]`
- * bytes into a struct. A chunk in which every value is missing (NaN, -1, 0 of unsigned and enums) is not
- * stored: it reads as the array's fill value. */
-int rt_h5_write_columns(struct rt_h5 *file, const struct rt_h5_array *arrays, const size_t *offsets,
-                        size_t column_count, const void *base, size_t stride, size_t count);
+/* Columns of `count` values at once, compressed on all processors: `copy` gives some values of one of them,
+ * in any thread. A chunk in which every value is missing (NaN, -1, 0 of unsigned and enums) is not stored: it
+ * reads as the array's fill value. */
+int rt_h5_write_columns(struct rt_h5 *file, const struct rt_h5_array *arrays, size_t column_count,
+                        rt_h5_copy *copy, const void *table, size_t count);
 
 /* Number of values of an array; RT_EFORMAT where it is missing, not one-dimensional, of another class
  * than `array->type`, or larger than the file could hold. */

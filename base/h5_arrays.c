@@ -177,17 +177,17 @@ static int write_chunks(struct rt_h5 *file, const struct rt_h5_array *array, uin
     return status == RT_OK ? describe_array(file, array) : status;
 }
 
-int rt_h5_write_columns(struct rt_h5 *file, const struct rt_h5_array *arrays, const size_t *offsets,
-                        size_t column_count, const void *base, size_t stride, size_t count)
+int rt_h5_write_columns(struct rt_h5 *file, const struct rt_h5_array *arrays, size_t column_count,
+                        rt_h5_copy *copy, const void *table, size_t count)
 {
     struct rt_chunk_column *columns = rt_calloc(column_count, sizeof *columns);
     struct rt_chunk *chunks;
     size_t rows = count < 1 ? 1 : count < CHUNK ? count : CHUNK, chunk_count = (count + rows - 1) / rows;
     for (size_t k = 0; k < column_count; k++) {
-        columns[k] = (struct rt_chunk_column){offsets[k], type_size(arrays[k].type), 0};
+        columns[k] = (struct rt_chunk_column){type_size(arrays[k].type), 0};
         missing_value(arrays[k].type, &columns[k].missing);
     }
-    rt_chunks_make(base, stride, count, columns, column_count, rows, DEFLATE_LEVEL, &chunks);
+    rt_chunks_make(copy, table, count, columns, column_count, rows, DEFLATE_LEVEL, &chunks);
     int status = RT_OK;
     for (size_t k = 0; status == RT_OK && k < column_count; k++)
         status =

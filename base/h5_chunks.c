@@ -10,8 +10,9 @@
 #include <zlib.h>
 
 struct job {
-    const char *base;
-    size_t stride, count, rows, chunks, column_count;
+    rt_h5_copy *copy;
+    const void *table;
+    size_t count, rows, chunks, column_count;
     const struct rt_chunk_column *columns;
     struct rt_chunk *out;
     int level;
@@ -20,44 +21,19 @@ struct job {
 
 /* Buffers of one thread. */
 struct buffers {
-    unsigned char *values;          /* (column, row), 8 bytes each at most */
-    unsigned char *planes, *packed; /* of one chunk */
+    unsigned char *values, *planes, *packed; /* of one chunk */
     size_t packed_capacity;
     z_stream stream;
 };
 
-#define COPY_VALUES(bytes)                                                                                   \
-    for (size_t i = 0; i < count; i++, from += stride, to += (bytes))                                        \
-    memcpy(to, from, (bytes)) /* of a constant size, so no call */
-
-static void copy_values(unsigned char *to, const char *from, size_t stride, size_t size, size_t count)
+/* A chunk of one column; the last one is padded. */
+static void gather(const struct job *job, size_t k, size_t first, unsigned char *values)
 {
-    if (size == 8)
-        COPY_VALUES(8);
-    else if (size == 4)
-        COPY_VALUES(4);
-    else
-        COPY_VALUES(1);
-}
-
-/* All columns of the rows from `first` on, column k at values + k * 8 * rows. A few rows at a time: they stay
- * in the cache for all columns. */
-static void gather(const struct job *job, size_t first, unsigned char *values)
-{
-    enum { STEP = 512 };
     size_t there = job->count - first < job->rows ? job->count - first : job->rows;
-    for (size_t at = 0; at < there; at += STEP)
-        for (size_t k = 0; k < job->column_count; k++) {
-            const struct rt_chunk_column *column = &job->columns[k];
-            copy_values(values + k * 8 * job->rows + at * column->size,
-                        job->base + (first + at) * job->stride + column->offset, job->stride, column->size,
-                        there - at < STEP ? there - at : STEP);
-        }
-    for (size_t k = 0; k < job->column_count; k++) {
-        const struct rt_chunk_column *column = &job->columns[k];
-        copy_values(values + k * 8 * job->rows + there * column->size, (const char *)&column->missing, 0,
-                    column->size, job->rows - there); /* little-endian, as the file is */
-    }
+    size_t size = job->columns[k].size;
+    job->copy(job->table, k, first, there, values);
+    for (size_t i = there; i < job->rows; i++)
+        memcpy(values + i * size, &job->columns[k].missing, size); /* little-endian, as the file is */
 }
 
 static bool all_missing(const struct rt_chunk_column *column, const unsigned char *values, size_t rows)
@@ -123,7 +99,7 @@ static void allocate_buffers(struct buffers *buffers, const struct job *job)
     if (deflateInit2(&buffers->stream, job->level, Z_DEFLATED, MAX_WBITS, MAX_MEM_LEVEL - 1, Z_RLE) != Z_OK)
         rt_malloc((size_t)-1); /* out of memory: ends the program */
     buffers->packed_capacity = deflateBound(&buffers->stream, size);
-    buffers->values = rt_malloc(size * job->column_count);
+    buffers->values = rt_malloc(size);
     buffers->planes = rt_malloc(size);
     buffers->packed = rt_malloc(buffers->packed_capacity + 4);
 }
@@ -136,13 +112,12 @@ static void work(void *context, size_t member)
     size_t chunk;
     allocate_buffers(&buffers, job);
     while ((chunk = atomic_fetch_add(&job->next, 1)) < job->chunks) {
-        gather(job, chunk * job->rows, buffers.values);
         for (size_t k = 0; k < job->column_count; k++) {
             const struct rt_chunk_column *column = &job->columns[k];
-            const unsigned char *values = buffers.values + k * 8 * job->rows;
-            if (all_missing(column, values, job->rows))
+            gather(job, k, chunk * job->rows, buffers.values);
+            if (all_missing(column, buffers.values, job->rows))
                 continue;
-            shuffle(values, column->size, job->rows, buffers.planes);
+            shuffle(buffers.values, column->size, job->rows, buffers.planes);
             job->out[k * job->chunks + chunk] = pack(&buffers, column->size * job->rows);
         }
     }
@@ -152,11 +127,11 @@ static void work(void *context, size_t member)
     free(buffers.packed);
 }
 
-void rt_chunks_make(const void *base, size_t stride, size_t count, const struct rt_chunk_column *columns,
+void rt_chunks_make(rt_h5_copy *copy, const void *table, size_t count, const struct rt_chunk_column *columns,
                     size_t column_count, size_t rows, int level, struct rt_chunk **out)
 {
-    struct job job = {.base = base,
-                      .stride = stride,
+    struct job job = {.copy = copy,
+                      .table = table,
                       .count = count,
                       .rows = rows,
                       .columns = columns,

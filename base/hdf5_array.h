@@ -15,4 +15,7 @@ struct rt_h5_array {
     size_t name_count;
 };
 
+/* Some values of a column of a table, one after the other. */
+typedef void rt_h5_copy(const void *table, size_t column, size_t first, size_t count, void *out);
+
 #endif

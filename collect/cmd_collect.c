@@ -503,8 +503,8 @@ static struct rt_report *report_collected(const struct rt_job *job, const struct
         rt_text_add(&words, "; %.1f%% of those measured met %s", 100 * met, rt_field_words("rel_error").text);
     if (collected->measured > 0)
         rt_text_add(&words, "; %.0f a minute", rate);
-    if (dataset->sample_count > collected->kernels)
-        rt_text_add(&words, "; %zu repeats of one", dataset->sample_count - collected->kernels);
+    if (dataset->samples.count > collected->kernels)
+        rt_text_add(&words, "; %zu repeats of one", dataset->samples.count - collected->kernels);
     rt_sample_plots_add(report, dataset);
     rt_report_add_table(report, "rows", "", count_table(collected));
     rt_report_add_note(report, NULL, "%s", words.text);
@@ -530,10 +530,10 @@ static void warn_faster(const struct rt_collected *collected)
     size_t faster = 0;
     for (size_t i = 0; i < collected->row_count; i++)
         faster += collected->rows[i].faster;
-    if (20 * faster > collected->dataset.sample_count)
+    if (20 * faster > collected->dataset.samples.count)
         rt_warn("%zu of %zu kernels ran faster than the measured peaks allow: the machine was busy when its "
                 "peaks were measured; collect again when it is quiet",
-                faster, collected->dataset.sample_count);
+                faster, collected->dataset.samples.count);
 }
 
 /* The command line as a shell would take it; free() it. */

@@ -41,8 +41,8 @@ static void count_sample(const struct rt_dataset *dataset, const struct rt_sampl
 static void summarise_row(const struct rt_dataset *dataset, struct rt_summary_row *row, double *scratch)
 {
     size_t timed = 0;
-    for (size_t i = 0; i < dataset->sample_count; i++) {
-        const struct rt_sample *sample = &dataset->samples[i];
+    for (size_t i = 0; i < dataset->samples.count; i++) {
+        const struct rt_sample *sample = RT_SAMPLE(dataset, i);
         if (sample->call.op != row->op || sample->device != row->device || (sample->flags & RT_FLAG_REPEAT))
             continue;
         count_sample(dataset, sample, row);
@@ -55,7 +55,7 @@ static void summarise_row(const struct rt_dataset *dataset, struct rt_summary_ro
 
 static struct rt_summary_row *summary_rows(const struct rt_dataset *dataset, size_t *count)
 {
-    double *scratch = rt_malloc(dataset->sample_count * sizeof *scratch);
+    double *scratch = rt_malloc(dataset->samples.count * sizeof *scratch);
     struct rt_summary_row *rows = rt_calloc(RT_OP_COUNT * dataset->device_count, sizeof *rows);
     size_t used = 0;
     for (int op = 0; op < RT_OP_COUNT; op++)
@@ -81,8 +81,8 @@ static void sum_kernels(const struct rt_collection *c, size_t device, struct rt_
     double sum[2] = {0, 0}, *latency = rt_malloc(c->job->plan->count * sizeof *latency);
     for (size_t t = 0; t < c->job->plan->count; t++)
         latency[t] = NAN;
-    for (size_t i = 0; i < c->journal.saved.sample_count; i++) {
-        const struct rt_sample *sample = &c->journal.saved.samples[i];
+    for (size_t i = 0; i < c->journal.saved.samples.count; i++) {
+        const struct rt_sample *sample = RT_SAMPLE(&c->journal.saved, i);
         size_t place = rt_collection_place(c, sample);
         if (place < c->job->plan->count * c->devices && place % c->devices == device &&
             !(sample->flags & RT_FLAG_REPEAT))
@@ -206,7 +206,7 @@ static int finish(struct rt_collection *c, double seconds, struct rt_collected *
     int status = rt_collection_save(c);
     if (status != RT_OK)
         return stop_early(c, status);
-    if (c->journal.saved.sample_count == 0) {
+    if (c->journal.saved.samples.count == 0) {
         rt_journal_discard(&c->journal);
         return rt_fail(RT_EUSAGE, "%s: nothing was measured in a {budget} of %g s; give it more",
                        c->job->output, c->job->budget_s);

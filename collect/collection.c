@@ -98,7 +98,7 @@ static int refuse_other(const struct rt_collection *c, const char *what, const c
                    "%s: was begun with %s %s, this is %s; go on with `%s`, choose another -o, or discard its "
                    "%zu kernels with {overwrite}",
                    c->journal.folder, what, there[0] ? there : "none", now[0] ? now : "none",
-                   c->journal.header.source, c->journal.saved.sample_count);
+                   c->journal.header.source, c->journal.saved.samples.count);
 }
 
 /* By name: a dataset describes boards of one name once. */
@@ -181,8 +181,8 @@ static void mark_done(struct rt_collection *c)
     c->done = rt_calloc(places, sizeof *c->done);
     for (size_t t = 0; t < c->job->plan->count; t++)
         c->planned += rt_job_has(c->job, t) ? c->devices : 0;
-    for (size_t i = 0; i < c->journal.saved.sample_count; i++) {
-        const struct rt_sample *sample = &c->journal.saved.samples[i];
+    for (size_t i = 0; i < c->journal.saved.samples.count; i++) {
+        const struct rt_sample *sample = RT_SAMPLE(&c->journal.saved, i);
         size_t place = rt_collection_place(c, sample);
         if (place < places && (sample->flags & RT_FLAG_REPEAT)) {
             c->device[place % c->devices].repeated = place / c->devices;
@@ -379,11 +379,11 @@ static int by_place(const void *a, const void *b)
 
 static void arrange(struct rt_collection *c)
 {
-    size_t count = c->journal.saved.sample_count;
+    size_t count = c->journal.saved.samples.count;
     struct placed *placed = rt_malloc(count * sizeof *placed);
     size_t *order = rt_malloc(count * sizeof *order);
     for (size_t i = 0; i < count; i++)
-        placed[i] = (struct placed){rt_collection_place(c, &c->journal.saved.samples[i]), i};
+        placed[i] = (struct placed){rt_collection_place(c, RT_SAMPLE(&c->journal.saved, i)), i};
     qsort(placed, count, sizeof *placed, by_place);
     for (size_t i = 0; i < count; i++)
         order[i] = placed[i].sample;

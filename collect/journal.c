@@ -276,8 +276,8 @@ int rt_journal_discard(struct rt_journal *journal)
 size_t rt_journal_kernels(const struct rt_journal *journal)
 {
     size_t count = 0;
-    for (size_t i = 0; i < journal->saved.sample_count; i++)
-        count += !(journal->saved.samples[i].flags & RT_FLAG_REPEAT);
+    for (size_t i = 0; i < journal->saved.samples.count; i++)
+        count += !(RT_SAMPLE(&journal->saved, i)->flags & RT_FLAG_REPEAT);
     return count;
 }
 

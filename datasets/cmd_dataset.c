@@ -93,8 +93,8 @@ static int run_info(const struct rt_command_line *line)
     rt_report_add_text(report, "licence", "licence", d.licence);
     rt_report_add_words(report, "holds",
                         "%zu samples, %zu workloads, %zu devices, %zu groups of attributes, %zu kernel names",
-                        d.sample_count, d.workload_count, d.device_count, d.group_count, d.kernels.count);
-    rt_report_add_count(report, "samples", NULL, d.sample_count);
+                        d.samples.count, d.workload_count, d.device_count, d.group_count, d.kernels.count);
+    rt_report_add_count(report, "samples", NULL, d.samples.count);
     rt_report_add_count(report, "workloads", NULL, d.workload_count);
     rt_report_add_count(report, "devices", NULL, d.device_count);
     rt_report_add_count(report, "groups", NULL, d.group_count);
@@ -254,7 +254,7 @@ static int run_export(const struct rt_command_line *line)
         return status;
     struct rt_report *report = rt_report_new();
     rt_report_add_text(report, "folder", "folder", arguments->out);
-    rt_report_add_count(report, "samples", "samples", dataset.sample_count);
+    rt_report_add_count(report, "samples", "samples", dataset.samples.count);
     rt_report_add_count(report, "workloads", "workloads", dataset.workload_count);
     rt_progress_start(&progress, "dataset export", 1, arguments->quiet);
     status = rt_export_csv(&dataset, arguments->out, &progress);
@@ -349,7 +349,7 @@ static int add_file(struct rt_dataset *merged, const char *path, struct probed_l
     if (status == RT_OK) {
         join_text(&merged->source, dataset.source);
         join_text(&merged->licence, dataset.licence);
-        rt_table_row(files, path, dataset.uuid, (long long)dataset.sample_count,
+        rt_table_row(files, path, dataset.uuid, (long long)dataset.samples.count,
                      (long long)dataset.workload_count);
     } else {
         rt_fail_context(status, "%s cannot be merged with the files before it", path);
@@ -384,10 +384,10 @@ static int write_merged(const struct arguments *arguments, struct rt_dataset *me
     rt_report_add_table(report, "files", "", files);
     rt_report_add_note(
         report, NULL, "%s: %zu samples, %zu workloads, %zu devices; %zu exact duplicates dropped",
-        arguments->out, merged->sample_count, merged->workload_count, merged->device_count, duplicates);
+        arguments->out, merged->samples.count, merged->workload_count, merged->device_count, duplicates);
     report_probed(report, probed);
     rt_report_add_text(report, "output", NULL, arguments->out);
-    rt_report_add_count(report, "samples", NULL, merged->sample_count);
+    rt_report_add_count(report, "samples", NULL, merged->samples.count);
     rt_report_add_count(report, "workloads", NULL, merged->workload_count);
     rt_report_add_count(report, "devices", NULL, merged->device_count);
     rt_report_add_count(report, "duplicates", NULL, duplicates);
@@ -455,7 +455,7 @@ static struct rt_table *impossible_rows(const struct rt_dataset *dataset,
     char dims[256];
     for (size_t i = 0; i < validation->worst_count; i++) {
         const struct rt_impossible *worst = &validation->worst[i];
-        const struct rt_sample *sample = &dataset->samples[worst->sample];
+        const struct rt_sample *sample = RT_SAMPLE(dataset, worst->sample);
         rt_call_dims(&sample->call, dims, sizeof dims);
         rt_table_row(table, (long long)worst->sample, rt_ops[sample->call.op].name,
                      rt_dtypes[sample->call.dtype].name, dataset->devices[sample->device].name, dims,

@@ -5,11 +5,11 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 void rt_dataset_init(struct rt_dataset *dataset)
 {
     memset(dataset, 0, sizeof *dataset);
+    dataset->samples.kind = &rt_sample_rows;
     dataset->uuid = rt_strdup("");
     dataset->creator = rt_strdup("");
     dataset->created = rt_strdup("");
@@ -31,7 +31,7 @@ void rt_dataset_release(struct rt_dataset *dataset)
 {
     for (size_t g = 0; g < dataset->group_count; g++)
         rt_group_release(&dataset->groups[g]);
-    free(dataset->samples);
+    rt_rows_release(&dataset->samples);
     free(dataset->workloads);
     free(dataset->devices);
     free(dataset->groups);
@@ -46,22 +46,16 @@ void rt_dataset_release(struct rt_dataset *dataset)
     memset(dataset, 0, sizeof *dataset);
 }
 
-/* Large pages for large tables: an import otherwise spends a quarter of its time on page faults. */
-static void prefer_large_pages(void *block, size_t size)
+struct rt_sample rt_dataset_sample(const struct rt_dataset *dataset, size_t i)
 {
-    const size_t page = 2 << 20;
-    if (size >= 4 * page)
-        madvise((void *)(((uintptr_t)block + page - 1) & ~(page - 1)), size - page, MADV_HUGEPAGE);
+    struct rt_sample sample;
+    rt_rows_get(&dataset->samples, i, &sample);
+    return sample;
 }
 
-struct rt_sample *rt_dataset_add_sample(struct rt_dataset *dataset, const struct rt_sample *sample)
+void rt_dataset_add_sample(struct rt_dataset *dataset, const struct rt_sample *sample)
 {
-    if (dataset->sample_count == dataset->sample_capacity) {
-        dataset->sample_capacity = dataset->sample_capacity ? 2 * dataset->sample_capacity : 256;
-        dataset->samples = rt_realloc(dataset->samples, dataset->sample_capacity, sizeof *sample);
-        prefer_large_pages(dataset->samples, dataset->sample_capacity * sizeof *sample);
-    }
-    return memcpy(&dataset->samples[dataset->sample_count++], sample, sizeof *sample);
+    rt_rows_add(&dataset->samples, sample);
 }
 
 struct rt_workload *rt_dataset_add_workload(struct rt_dataset *dataset, const struct rt_workload *workload)
@@ -192,11 +186,11 @@ bool rt_dataset_is_probed(const struct rt_dataset *dataset, int32_t device, size
     char *name = rt_format("%s_source", rt_device_fields[field].key);
     int32_t group = -1, last = -1;
     bool probed = false;
-    for (size_t i = 0; !probed && i < dataset->sample_count + dataset->workload_count; i++) {
-        bool sample = i < dataset->sample_count;
-        const struct rt_workload *workload = sample ? NULL : &dataset->workloads[i - dataset->sample_count];
-        group = sample ? dataset->samples[i].group : workload->group;
-        if ((sample ? dataset->samples[i].device : workload->device) != device || group == last)
+    for (size_t i = 0; !probed && i < dataset->samples.count + dataset->workload_count; i++) {
+        bool sample = i < dataset->samples.count;
+        const struct rt_workload *workload = sample ? NULL : &dataset->workloads[i - dataset->samples.count];
+        group = sample ? RT_SAMPLE(dataset, i)->group : workload->group;
+        if ((sample ? RT_SAMPLE(dataset, i)->device : workload->device) != device || group == last)
             continue;
         last = group;
         const char *value = rt_dataset_attribute(dataset, group, name);
@@ -245,12 +239,12 @@ int rt_dataset_append(struct rt_dataset *dataset, const struct rt_dataset *from)
     int32_t *maps[RT_TABLE_COUNT] = {[RT_TABLE_DEVICES] = rt_malloc(from->device_count * sizeof **maps)};
     int status = map_devices(dataset, from, maps[RT_TABLE_DEVICES]);
     if (status == RT_OK) {
-        size_t samples = dataset->sample_count, workloads = dataset->workload_count;
+        size_t samples = dataset->samples.count, workloads = dataset->workload_count;
         maps[RT_TABLE_GROUPS] = map_groups(dataset, from);
         maps[RT_TABLE_KERNELS] = map_strings(&dataset->kernels, &from->kernels);
         maps[RT_TABLE_TEXTS] = map_strings(&dataset->texts, &from->texts);
-        for (size_t i = 0; i < from->sample_count; i++)
-            rt_dataset_add_sample(dataset, &from->samples[i]);
+        for (size_t i = 0; i < from->samples.count; i++)
+            rt_dataset_add_sample(dataset, RT_SAMPLE(from, i));
         for (size_t i = 0; i < from->workload_count; i++)
             rt_dataset_add_workload(dataset, &from->workloads[i]);
         rt_each_index(dataset, samples, workloads, renumber, maps);
@@ -260,33 +254,44 @@ int rt_dataset_append(struct rt_dataset *dataset, const struct rt_dataset *from)
     return status;
 }
 
-/* Keeps the first of equal elements, in order. NaN equals NaN here: elements are compared as bytes. `end`
- * (ends) lie between elements and stay between the same. */
-static size_t drop_equal(void *elements, size_t *count, size_t size, size_t *end, size_t ends)
+/* Keeps the first of equal ones, in order. Ends of files lie between samples and stay between the same. */
+static size_t drop_equal_samples(struct rt_dataset *dataset)
 {
-    char *base = elements;
-    size_t kept = 0, next = 0;
+    struct rt_rows *rows = &dataset->samples;
+    size_t kept = 0, next = 0, count = rows->count;
     struct rt_hash_set set = {0};
-    rt_hash_set_reserve(&set, *count);
-    for (size_t i = 0; i < *count; i++) {
-        for (; next < ends && end[next] == i; next++)
-            end[next] = kept;
-        memmove(base + kept * size, base + i * size, size);
-        kept += rt_hash_set_add_bytes(&set, base, size, kept) < 0;
+    rt_hash_set_reserve(&set, count);
+    for (size_t i = 0; i < count; i++) {
+        for (; next < dataset->file_count && dataset->file_end[next] == i; next++)
+            dataset->file_end[next] = kept;
+        if (kept < i)
+            rt_rows_put(rows, kept, RT_SAMPLE(dataset, i));
+        kept += rt_rows_seen(&set, rows, kept) < 0;
     }
-    for (; next < ends; next++)
-        end[next] = kept;
+    for (; next < dataset->file_count; next++)
+        dataset->file_end[next] = kept;
     rt_hash_set_release(&set);
-    size_t dropped = *count - kept;
-    *count = kept;
-    return dropped;
+    rows->count = kept;
+    return count - kept;
+}
+
+static size_t drop_equal_workloads(struct rt_dataset *dataset)
+{
+    struct rt_workload *workloads = dataset->workloads;
+    size_t kept = 0, count = dataset->workload_count;
+    struct rt_hash_set set = {0};
+    for (size_t i = 0; i < count; i++) {
+        workloads[kept] = workloads[i];
+        kept += rt_hash_set_add_bytes(&set, workloads, sizeof *workloads, kept) < 0;
+    }
+    rt_hash_set_release(&set);
+    dataset->workload_count = kept;
+    return count - kept;
 }
 
 size_t rt_dataset_drop_duplicates(struct rt_dataset *dataset)
 {
-    return drop_equal(dataset->samples, &dataset->sample_count, sizeof *dataset->samples, dataset->file_end,
-                      dataset->file_count) +
-           drop_equal(dataset->workloads, &dataset->workload_count, sizeof *dataset->workloads, NULL, 0);
+    return drop_equal_samples(dataset) + drop_equal_workloads(dataset);
 }
 
 /* ---- row numbers that columns hold ---- */
@@ -300,30 +305,41 @@ size_t rt_dataset_table_rows(const struct rt_dataset *dataset, enum rt_dataset_t
     return rows[table];
 }
 
-static int each_index(void *rows, size_t size, size_t first, size_t count, const struct rt_field *fields,
-                      size_t field_count, rt_index_visit visit, void *context)
+/* The columns of a table that hold row numbers; returns how many. */
+static size_t index_fields(const struct rt_row_kind *kind, size_t fields[static RT_MAX_COLUMNS])
 {
-    const struct rt_field *index[16]; /* more than either table has */
-    size_t indices = 0;
-    for (size_t f = 0; f < field_count && indices < RT_COUNT(index); f++)
-        if (fields[f].table != RT_NO_TABLE)
-            index[indices++] = &fields[f];
-    for (size_t i = first; i < count; i++)
-        for (size_t f = 0; f < indices; f++) {
-            int status = visit(context, index[f], i, (int32_t *)((char *)rows + i * size + index[f]->offset));
-            if (status != RT_OK)
-                return status;
-        }
-    return RT_OK;
+    size_t count = 0;
+    for (size_t f = 0; f < kind->field_count; f++)
+        if (kind->fields[f].table != RT_NO_TABLE)
+            fields[count++] = f;
+    return count;
 }
 
 int rt_each_index(struct rt_dataset *dataset, size_t first_sample, size_t first_workload,
                   rt_index_visit visit, void *context)
 {
-    int status = each_index(dataset->samples, sizeof *dataset->samples, first_sample, dataset->sample_count,
-                            rt_sample_fields, rt_sample_field_count, visit, context);
-    return status != RT_OK ? status
-                           : each_index(dataset->workloads, sizeof *dataset->workloads, first_workload,
-                                        dataset->workload_count, rt_workload_fields, rt_workload_field_count,
-                                        visit, context);
+    size_t fields[RT_MAX_COLUMNS], count = index_fields(&rt_sample_rows, fields);
+    int status = RT_OK;
+    for (size_t i = first_sample; i < dataset->samples.count; i++)
+        for (size_t k = 0; k < count && status == RT_OK; k++) {
+            int32_t index = (int32_t)rt_rows_integer(&dataset->samples, fields[k], i), before = index;
+            status = visit(context, &rt_sample_fields[fields[k]], i, &index);
+            if (index != before)
+                rt_rows_put_index(&dataset->samples, fields[k], i, index);
+        }
+    count = index_fields(&rt_workload_rows, fields);
+    for (size_t i = first_workload; i < dataset->workload_count; i++)
+        for (size_t k = 0; k < count && status == RT_OK; k++) {
+            const struct rt_field *field = &rt_workload_fields[fields[k]];
+            status = visit(context, field, i, (int32_t *)((char *)&dataset->workloads[i] + field->offset));
+        }
+    return status;
+}
+
+struct rt_rows rt_dataset_workload_rows(const struct rt_dataset *dataset)
+{
+    struct rt_rows rows = {.kind = &rt_workload_rows};
+    for (size_t i = 0; i < dataset->workload_count; i++)
+        rt_rows_add(&rows, &dataset->workloads[i]);
+    return rows;
 }

@@ -13,6 +13,7 @@
  *   device                the catalogue, JSON files, devices/, "H100,sms=100"
  *   mig, share            parts of a device: slices, some of its SMs
  *   fields                samples, workloads and their columns, a row each: what files, CSV, checks and orders follow
+ *   rows                  many of them, as columns
  *   dataset               the tables in memory
  *   dataset_file          the HDF5 file
  *   dataset_uuid          the hash of the content
@@ -31,7 +32,7 @@
 #define ROOFTILE_DATASETS_DATASET_H
 
 #include "datasets/device.h"
-#include "datasets/fields.h"
+#include "datasets/rows.h"
 #include "base/progress.h"
 #include "base/strings.h"
 
@@ -48,8 +49,7 @@ struct rt_group {
 };
 
 struct rt_dataset {
-    struct rt_sample *samples;
-    size_t sample_count, sample_capacity;
+    struct rt_rows samples;
     struct rt_workload *workloads;
     size_t workload_count, workload_capacity;
     struct rt_device *devices;
@@ -72,10 +72,16 @@ void rt_group_release(struct rt_group *group);
 void rt_dataset_init(struct rt_dataset *dataset);
 void rt_dataset_release(struct rt_dataset *dataset); /* accepts what init made, twice too */
 
-/* The pointer from rt_dataset_add_* is to the new last element,
- * valid until the next addition. */
-struct rt_sample *rt_dataset_add_sample(struct rt_dataset *dataset, const struct rt_sample *sample);
+/* A sample, in a copy that lives as long as the block around it. */
+#define RT_SAMPLE(dataset, i) ((const struct rt_sample[]){rt_dataset_sample(dataset, i)})
+struct rt_sample rt_dataset_sample(const struct rt_dataset *dataset, size_t i);
+
+void rt_dataset_add_sample(struct rt_dataset *dataset, const struct rt_sample *sample);
+/* The pointer is to the new last element, valid until the next addition. */
 struct rt_workload *rt_dataset_add_workload(struct rt_dataset *dataset, const struct rt_workload *workload);
+
+/* The workloads, as columns too: what goes through both tables. To be released. */
+struct rt_rows rt_dataset_workload_rows(const struct rt_dataset *dataset);
 
 /* Index of the device of that name, -1 where the dataset has none. Case is ignored and "-", "_", space are
  * the same, as in names of files. */

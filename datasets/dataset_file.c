@@ -27,23 +27,33 @@ static struct rt_h5_array column_array(const struct rt_field *field, const char 
                                 field->names, field->name_count};
 }
 
-enum { COLUMNS = 64, PATH = 64 };
-_Static_assert(RT_MAX_DIMS + 32 <= COLUMNS, "a table has at most so many columns");
+_Static_assert(RT_MAX_DIMS + 32 <= RT_MAX_COLUMNS, "a table has at most so many columns");
 
-static int write_columns(struct rt_h5 *file, const char *group, const struct rt_field *fields,
-                         size_t field_count, const void *rows, size_t size, size_t count)
+static void copy_column(const void *rows, size_t column, size_t first, size_t count, void *out)
 {
-    struct rt_h5_array arrays[COLUMNS];
-    size_t offsets[COLUMNS];
-    char paths[COLUMNS][PATH];
+    rt_rows_copy_column(rows, column, first, count, out);
+}
+
+static int write_columns(struct rt_h5 *file, const struct rt_rows *rows)
+{
+    enum { PATH = 64 };
+    struct rt_h5_array arrays[RT_MAX_COLUMNS];
+    char paths[RT_MAX_COLUMNS][PATH];
     int status;
-    ADD(rt_h5_make_group(file, group));
-    for (size_t f = 0; f < field_count; f++) {
-        snprintf(paths[f], PATH, "%s/%s", group, fields[f].name);
-        arrays[f] = column_array(&fields[f], paths[f]);
-        offsets[f] = fields[f].offset;
+    ADD(rt_h5_make_group(file, rows->kind->table));
+    for (size_t f = 0; f < rows->kind->field_count; f++) {
+        snprintf(paths[f], PATH, "%s/%s", rows->kind->table, rows->kind->fields[f].name);
+        arrays[f] = column_array(&rows->kind->fields[f], paths[f]);
     }
-    return rt_h5_write_columns(file, arrays, offsets, field_count, rows, size, count);
+    return rt_h5_write_columns(file, arrays, rows->kind->field_count, copy_column, rows, rows->count);
+}
+
+static int write_workloads(struct rt_h5 *file, const struct rt_dataset *dataset)
+{
+    struct rt_rows rows = rt_dataset_workload_rows(dataset);
+    int status = write_columns(file, &rows);
+    rt_rows_release(&rows);
+    return status;
 }
 
 /* Of NUL-terminated strings one after the other. */
@@ -207,10 +217,8 @@ static int write_all(struct rt_h5 *file, const struct rt_dataset *dataset)
                       dataset->kernels.size, dataset->kernels.count));
     ADD(write_strings(file, "/strings/texts", "names of models and options", dataset->texts.text,
                       dataset->texts.size, dataset->texts.count));
-    ADD(write_columns(file, "/samples", rt_sample_fields, rt_sample_field_count, dataset->samples,
-                      sizeof *dataset->samples, dataset->sample_count));
-    return write_columns(file, "/workloads", rt_workload_fields, rt_workload_field_count, dataset->workloads,
-                         sizeof *dataset->workloads, dataset->workload_count);
+    ADD(write_columns(file, &dataset->samples));
+    return write_workloads(file, dataset);
 }
 
 int rt_dataset_write(const struct rt_dataset *dataset, const char *path)
@@ -227,35 +235,38 @@ int rt_dataset_write(const struct rt_dataset *dataset, const char *path)
     return rt_h5_commit(file);
 }
 
-/* The rows of a table in memory. `blank` is one with everything missing, for the columns that an older file
- * does not have. */
-struct table_rows {
-    const char *group;
-    const struct rt_field *fields;
-    size_t field_count;
-    const void *blank;
-    void *rows;
-    size_t size, count;
-};
-
-/* `share`: of a unit of the progress. */
-static int read_columns(struct rt_h5 *file, const struct table_rows *table, struct rt_progress *progress,
-                        double share)
+/* Those that an older file does not have are missing. `share`: of a unit of the progress. */
+static int read_columns(struct rt_h5 *file, struct rt_rows *rows, struct rt_progress *progress, double share)
 {
-    int status;
     char path[128];
-    for (size_t i = 0; i < table->count && rt_h5_version(file) < RT_DATASET_VERSION; i++)
-        memcpy((char *)table->rows + i * table->size, table->blank, table->size);
-    for (size_t f = 0; f < table->field_count; f++) {
-        const struct rt_field *field = &table->fields[f];
-        rt_progress_step(progress, share / (double)table->field_count, rt_h5_path(file));
+    void *values = rt_malloc(8 * rows->count + 1);
+    int status = RT_OK;
+    for (size_t f = 0; f < rows->kind->field_count && status == RT_OK; f++) {
+        const struct rt_field *field = &rows->kind->fields[f];
+        rt_progress_step(progress, share / (double)rows->kind->field_count, rt_h5_path(file));
         if (field->since > rt_h5_version(file))
             continue;
-        snprintf(path, sizeof path, "%s/%s", table->group, field->name);
+        snprintf(path, sizeof path, "%s/%s", rows->kind->table, field->name);
         struct rt_h5_array array = column_array(field, path);
-        ADD(rt_h5_read(file, &array, (char *)table->rows + field->offset, table->size, table->count));
+        status = rt_h5_read(file, &array, values, rt_field_size(field), rows->count);
+        if (status == RT_OK)
+            rt_rows_set_column(rows, f, values);
     }
-    return RT_OK;
+    free(values);
+    return status;
+}
+
+static int read_workloads(struct rt_h5 *file, size_t count, struct rt_progress *progress, double share,
+                          struct rt_dataset *dataset)
+{
+    struct rt_rows rows = {.kind = &rt_workload_rows, .count = count, .capacity = count};
+    int status = read_columns(file, &rows, progress, share);
+    dataset->workloads = rt_calloc(count, sizeof *dataset->workloads);
+    dataset->workload_count = dataset->workload_capacity = status == RT_OK ? count : 0;
+    for (size_t i = 0; i < dataset->workload_count; i++)
+        rt_rows_get(&rows, i, &dataset->workloads[i]);
+    rt_rows_release(&rows);
+    return status;
 }
 
 static int count_rows(struct rt_h5 *file, const char *path, const struct rt_field *field, size_t *count)
@@ -461,8 +472,8 @@ static int check_index(void *context, const struct rt_field *field, size_t row, 
 static int check_rows(struct rt_dataset *dataset, const char *path)
 {
     int status = rt_each_index(dataset, 0, 0, check_index, &(struct index_check){dataset, path});
-    for (size_t i = 0; status == RT_OK && i < dataset->sample_count; i++)
-        if (rt_op_check(dataset->samples[i].call.op, dataset->samples[i].call.dim) != RT_OK)
+    for (size_t i = 0; status == RT_OK && i < dataset->samples.count; i++)
+        if (rt_op_check(RT_SAMPLE(dataset, i)->call.op, RT_SAMPLE(dataset, i)->call.dim) != RT_OK)
             status = rt_fail_context(RT_EFORMAT, "%s: /samples row %zu", path, i);
     return status;
 }
@@ -487,10 +498,6 @@ static int read_all(struct rt_h5 *file, struct rt_dataset *dataset, struct rt_pr
 {
     int status;
     size_t samples, workloads;
-    struct rt_sample blank_sample;
-    struct rt_workload blank_workload;
-    rt_sample_init(&blank_sample);
-    rt_workload_init(&blank_workload);
     ADD(read_root(file, dataset));
     ADD(read_devices(file, dataset));
     ADD(read_groups(file, dataset));
@@ -498,21 +505,12 @@ static int read_all(struct rt_h5 *file, struct rt_dataset *dataset, struct rt_pr
     ADD(read_strings(file, "/strings/texts", &dataset->texts));
     ADD(count_rows(file, "/samples/op", &rt_sample_fields[0], &samples));
     ADD(count_rows(file, "/workloads/model", &rt_workload_fields[0], &workloads));
-    ADD(rt_h5_check_count(file, "/samples", samples, sizeof *dataset->samples));
+    ADD(rt_h5_check_count(file, "/samples", samples, sizeof(struct rt_sample)));
     ADD(rt_h5_check_count(file, "/workloads", workloads, sizeof *dataset->workloads));
-    dataset->samples = rt_calloc(samples, sizeof *dataset->samples);
-    dataset->sample_count = dataset->sample_capacity = samples;
-    dataset->workloads = rt_calloc(workloads, sizeof *dataset->workloads);
-    dataset->workload_count = dataset->workload_capacity = workloads;
-    const struct table_rows sample_rows = {"/samples",    rt_sample_fields, rt_sample_field_count,
-                                           &blank_sample, dataset->samples, sizeof *dataset->samples,
-                                           samples};
-    const struct table_rows workload_rows = {"/workloads",    rt_workload_fields, rt_workload_field_count,
-                                             &blank_workload, dataset->workloads, sizeof *dataset->workloads,
-                                             workloads};
+    dataset->samples.count = dataset->samples.capacity = samples;
     const double rows = fmax(1, (double)samples + (double)workloads);
-    ADD(read_columns(file, &sample_rows, progress, (double)samples / rows));
-    ADD(read_columns(file, &workload_rows, progress, (double)workloads / rows));
+    ADD(read_columns(file, &dataset->samples, progress, (double)samples / rows));
+    ADD(read_workloads(file, workloads, progress, (double)workloads / rows, dataset));
     return check_rows(dataset, rt_h5_path(file));
 }
 

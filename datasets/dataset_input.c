@@ -14,7 +14,7 @@ static void note_file(const char *path, const struct rt_dataset *from, struct rt
                                                                  .uuid = rt_strdup(from->uuid),
                                                                  .source = rt_strdup(from->source),
                                                                  .licence = rt_strdup(from->licence),
-                                                                 .samples = from->sample_count,
+                                                                 .samples = from->samples.count,
                                                                  .workloads = from->workload_count};
 }
 
@@ -51,7 +51,7 @@ static void describe_alike(const char *path, const struct rt_dataset *whole, str
 static void note_end(struct rt_dataset *dataset)
 {
     dataset->file_end = rt_realloc(dataset->file_end, dataset->file_count + 1, sizeof *dataset->file_end);
-    dataset->file_end[dataset->file_count++] = dataset->sample_count;
+    dataset->file_end[dataset->file_count++] = dataset->samples.count;
 }
 
 /* Appends a file to the input and keeps where it comes from; the first one is taken as it is. */

@@ -3,7 +3,6 @@
 #include "datasets/dataset.h"
 #include "base/status.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -106,13 +105,8 @@ static void apply(struct rt_dataset *dataset, struct numberings *all)
 void rt_dataset_arrange(struct rt_dataset *dataset, const size_t *order)
 {
     struct numberings all;
-    struct rt_sample *samples = rt_malloc(dataset->sample_count * sizeof *samples);
     dataset->file_count = 0; /* rows leave the file that they were in */
-    for (size_t i = 0; i < dataset->sample_count; i++)
-        samples[i] = dataset->samples[order[i]];
-    free(dataset->samples);
-    dataset->samples = samples;
-    dataset->sample_capacity = dataset->sample_count;
+    rt_rows_arrange(&dataset->samples, order);
     numberings_init(&all, dataset);
     rt_each_index(dataset, 0, 0, use, &all);
     apply(dataset, &all);
@@ -162,53 +156,26 @@ static void rank(struct numbering *numbering, bool all, int (*compare)(const voi
     free(row);
 }
 
-static int compare_integers(int64_t x, int64_t y)
+/* By device and call, then by the columns as they are. */
+static void sort_samples(struct rt_rows *rows)
 {
-    return (x > y) - (x < y);
+    static const char *const first[] = {"device", "op", "dtype", "phase"};
+    size_t fields[RT_MAX_COLUMNS], count = 0;
+    for (size_t i = 0; i < RT_COUNT(first); i++)
+        fields[count++] = rt_field_named(rows->kind, first[i]);
+    for (size_t d = 0, dim = rt_field_named(rows->kind, "dim0"); d < RT_MAX_DIMS; d++)
+        fields[count++] = dim + d;
+    fields[count++] = rt_field_named(rows->kind, "group");
+    rt_rows_sort(rows, fields, count);
 }
 
-/* NaN comes last. */
-static int compare_reals(double x, double y)
+static void sort_workloads(struct rt_dataset *dataset)
 {
-    if (isnan(x) || isnan(y))
-        return isnan(x) - isnan(y);
-    return (x > y) - (x < y);
-}
-
-static int compare_columns(const void *a, const void *b, const struct rt_field *fields, size_t count)
-{
-    for (size_t f = 0; f < count; f++) {
-        int order = fields[f].type == RT_H5_F64
-                        ? compare_reals(rt_field_real(&fields[f], a), rt_field_real(&fields[f], b))
-                        : compare_integers(rt_field_integer(&fields[f], a), rt_field_integer(&fields[f], b));
-        if (order != 0)
-            return order;
-    }
-    return 0;
-}
-
-static int compare_samples(const void *a, const void *b)
-{
-    const struct rt_sample *x = a, *y = b;
-    const int64_t keys[][2] = {{x->device, y->device},
-                               {x->call.op, y->call.op},
-                               {x->call.dtype, y->call.dtype},
-                               {x->call.phase, y->call.phase}};
-    int order = 0;
-    for (size_t k = 0; k < RT_COUNT(keys) && order == 0; k++)
-        order = compare_integers(keys[k][0], keys[k][1]);
-    for (int i = 0; i < RT_MAX_DIMS && order == 0; i++)
-        order = compare_integers(x->call.dim[i], y->call.dim[i]);
-    if (order == 0)
-        order = compare_integers(x->group, y->group);
-    return order != 0 ? order : compare_columns(a, b, rt_sample_fields, rt_sample_field_count);
-}
-
-static int compare_workloads(const void *a, const void *b)
-{
-    const struct rt_workload *x = a, *y = b;
-    int order = compare_integers(x->device, y->device);
-    return order != 0 ? order : compare_columns(a, b, rt_workload_fields, rt_workload_field_count);
+    struct rt_rows rows = rt_dataset_workload_rows(dataset);
+    rt_rows_sort(&rows, (size_t[]){rt_field_named(rows.kind, "device")}, 1);
+    for (size_t i = 0; i < rows.count; i++)
+        rt_rows_get(&rows, i, &dataset->workloads[i]);
+    rt_rows_release(&rows);
 }
 
 void rt_dataset_sort(struct rt_dataset *dataset)
@@ -222,8 +189,6 @@ void rt_dataset_sort(struct rt_dataset *dataset)
     rank(&all.of[RT_TABLE_TEXTS], false, by_text, &dataset->texts);
     apply(dataset, &all);
     numberings_release(&all);
-    if (dataset->sample_count > 0)
-        qsort(dataset->samples, dataset->sample_count, sizeof *dataset->samples, compare_samples);
-    if (dataset->workload_count > 0)
-        qsort(dataset->workloads, dataset->workload_count, sizeof *dataset->workloads, compare_workloads);
+    sort_samples(&dataset->samples);
+    sort_workloads(dataset);
 }

@@ -65,9 +65,9 @@ struct sample_digest {
     int64_t late_dim[RT_MAX_DIMS - OLD_DIMS];
 };
 
-static void sample_row(const struct rt_dataset *dataset, size_t i, void *out)
+static void sample_row(const void *sample, void *out)
 {
-    const struct rt_sample *s = &dataset->samples[i];
+    const struct rt_sample *s = sample;
     struct sample_digest row = {.latency_us = s->latency_us,
                                 .latency_median_us = s->latency_median_us,
                                 .latency_min_us = s->latency_min_us,
@@ -99,33 +99,40 @@ static void sample_row(const struct rt_dataset *dataset, size_t i, void *out)
     memcpy(out, &row, sizeof row);
 }
 
-static void workload_row(const struct rt_dataset *dataset, size_t i, void *out)
+static void workload_row(const void *workload, void *out)
 {
-    memcpy(out, &dataset->workloads[i], sizeof *dataset->workloads);
+    memcpy(out, workload, sizeof(struct rt_workload));
 }
 
 /* Rows: the columns of version 1 are the first end[0] bytes, those that the versions after it added follow up
  * to end[1] and end[2]. */
 enum { TIERS = 3 };
 struct digest_rows {
-    void (*row)(const struct rt_dataset *dataset, size_t i, void *out);
-    size_t count, end[TIERS];
+    const struct rt_rows *rows;
+    void (*row)(const void *row, void *out);
+    size_t end[TIERS];
 };
 
 enum { LARGEST_ROW = 512 };
 _Static_assert(sizeof(struct sample_digest) <= LARGEST_ROW && sizeof(struct rt_workload) <= LARGEST_ROW,
                "rows of the digest");
 
+static void row_of(const struct digest_rows *rows, size_t i, void *out)
+{
+    char row[LARGEST_ROW] __attribute__((aligned(8)));
+    rt_rows_get(rows->rows, i, row);
+    rows->row(row, out);
+}
+
 /* The first `part` bytes of every row, a block of rows at a time. */
-static void digest_part(struct digest *digest, const struct rt_dataset *dataset,
-                        const struct digest_rows *rows, size_t part)
+static void digest_part(struct digest *digest, const struct digest_rows *rows, size_t part)
 {
     enum { BLOCK = 16 }; /* rows: whole words, whatever the part */
     char row[LARGEST_ROW], block[BLOCK * LARGEST_ROW];
     size_t filled = 0;
-    digest->a ^= rows->count * part;
-    for (size_t i = 0; i < rows->count; i++) {
-        rows->row(dataset, i, row);
+    digest->a ^= rows->rows->count * part;
+    for (size_t i = 0; i < rows->rows->count; i++) {
+        row_of(rows, i, row);
         memcpy(block + filled, row, part);
         filled += part;
         if (filled == BLOCK * part)
@@ -136,21 +143,20 @@ static void digest_part(struct digest *digest, const struct rt_dataset *dataset,
 }
 
 /* Columns that later versions added count where they hold something: what version 1 could hold keeps the uuid
- * that version 1 gave it. `missing` is a dataset whose row 0 holds nothing. */
-static void digest_rows(struct digest *digest, const struct rt_dataset *dataset,
-                        const struct digest_rows *rows, const struct rt_dataset *missing)
+ * that version 1 gave it. */
+static void digest_rows(struct digest *digest, const struct digest_rows *rows)
 {
     char row[LARGEST_ROW], blank[LARGEST_ROW];
-    rows->row(missing, 0, blank);
+    rows->row(rows->rows->kind->blank, blank);
     for (int t = 0; t < TIERS; t++) {
         size_t from = t > 0 ? rows->end[t - 1] : 0, size = rows->end[t] - from;
         bool any = t == 0;
-        for (size_t i = 0; i < rows->count && !any && size > 0; i++) {
-            rows->row(dataset, i, row);
+        for (size_t i = 0; i < rows->rows->count && !any && size > 0; i++) {
+            row_of(rows, i, row);
             any = memcmp(row + from, blank + from, size) != 0;
         }
         if (any)
-            digest_part(digest, dataset, rows, rows->end[t]);
+            digest_part(digest, rows, rows->end[t]);
     }
 }
 
@@ -186,22 +192,17 @@ static void digest_devices(struct digest *digest, const struct rt_dataset *datas
 static struct digest digest_content(const struct rt_dataset *dataset)
 {
     struct digest digest = {RT_HASH_START, ~RT_HASH_START};
-    struct rt_sample sample;
-    struct rt_workload workload;
-    const struct rt_dataset missing = {.samples = &sample, .workloads = &workload};
-    const struct digest_rows samples = {sample_row,
-                                        dataset->sample_count,
-                                        {offsetof(struct sample_digest, latency_p20_us),
-                                         offsetof(struct sample_digest, late_dim),
-                                         sizeof(struct sample_digest)}};
-    const struct digest_rows workloads = {
-        workload_row,
-        dataset->workload_count,
-        {offsetof(struct rt_workload, kernels_forward_us), sizeof workload, sizeof workload}};
-    rt_sample_init(&sample);
-    rt_workload_init(&workload);
-    digest_rows(&digest, dataset, &samples, &missing);
-    digest_rows(&digest, dataset, &workloads, &missing);
+    struct rt_rows workload_rows = rt_dataset_workload_rows(dataset);
+    digest_rows(&digest, &(struct digest_rows){&dataset->samples,
+                                               sample_row,
+                                               {offsetof(struct sample_digest, latency_p20_us),
+                                                offsetof(struct sample_digest, late_dim),
+                                                sizeof(struct sample_digest)}});
+    digest_rows(&digest, &(struct digest_rows){&workload_rows,
+                                               workload_row,
+                                               {offsetof(struct rt_workload, kernels_forward_us),
+                                                sizeof(struct rt_workload), sizeof(struct rt_workload)}});
+    rt_rows_release(&workload_rows);
     digest_devices(&digest, dataset);
     for (size_t g = 0; g < dataset->group_count; g++)
         for (size_t i = 0; i < dataset->groups[g].count; i++) {

@@ -19,19 +19,21 @@ struct source {
     struct rt_progress *progress;
 };
 
-static void write_rows(FILE *file, const struct source *source, const struct rt_field *fields,
-                       size_t field_count, const void *rows, size_t size, size_t count)
+static void write_rows(FILE *file, const struct source *source, const struct rt_rows *rows)
 {
-    enum { STEP = 4096 };
-    const double all = (double)(source->dataset->sample_count + source->dataset->workload_count);
-    for (size_t f = 0; f < field_count; f++)
+    enum { STEP = 4096, LARGEST_ROW = 512 };
+    char row[LARGEST_ROW] __attribute__((aligned(8)));
+    const struct rt_field *fields = rows->kind->fields;
+    const double all = (double)(source->dataset->samples.count + source->dataset->workload_count);
+    for (size_t f = 0; f < rows->kind->field_count; f++)
         fprintf(file, "%s%s", f > 0 ? "," : "", fields[f].name);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < rows->count; i++) {
+        rt_rows_get(rows, i, row);
         if (i % STEP == 0)
             rt_progress_step(source->progress, (double)(i > 0 ? STEP : 0) / all, "rows");
-        for (size_t f = 0; f < field_count; f++) {
+        for (size_t f = 0; f < rows->kind->field_count; f++) {
             fputc(f > 0 ? ',' : '\n', file);
-            rt_cell_write(file, source->dataset, &fields[f], (const char *)rows + i * size);
+            rt_cell_write(file, source->dataset, &fields[f], row);
         }
     }
     fputc('\n', file);
@@ -39,16 +41,14 @@ static void write_rows(FILE *file, const struct source *source, const struct rt_
 
 static void write_samples(FILE *file, const struct source *source)
 {
-    const struct rt_dataset *dataset = source->dataset;
-    write_rows(file, source, rt_sample_fields, rt_sample_field_count, dataset->samples,
-               sizeof *dataset->samples, dataset->sample_count);
+    write_rows(file, source, &source->dataset->samples);
 }
 
 static void write_workloads(FILE *file, const struct source *source)
 {
-    const struct rt_dataset *dataset = source->dataset;
-    write_rows(file, source, rt_workload_fields, rt_workload_field_count, dataset->workloads,
-               sizeof *dataset->workloads, dataset->workload_count);
+    struct rt_rows rows = rt_dataset_workload_rows(source->dataset);
+    write_rows(file, source, &rows);
+    rt_rows_release(&rows);
 }
 
 static void write_devices(FILE *file, const struct source *source)
@@ -113,8 +113,8 @@ static void write_strings(FILE *file, const struct source *source)
 static void write_dims(FILE *file, const struct source *source)
 {
     bool has[RT_OP_COUNT] = {false};
-    for (size_t i = 0; i < source->dataset->sample_count; i++)
-        has[source->dataset->samples[i].call.op] = true;
+    for (size_t i = 0; i < source->dataset->samples.count; i++)
+        has[RT_SAMPLE(source->dataset, i)->call.op] = true;
     fputs("op,dim,name\n", file);
     for (int op = 0; op < RT_OP_COUNT; op++)
         for (int d = 0; has[op] && d < rt_op_ndims((enum rt_op_id)op); d++)

@@ -38,9 +38,13 @@ void rt_workload_init(struct rt_workload *workload)
 
 /* Enum columns need arrays of names; these follow the op and dtype tables. */
 static const char *op_names[RT_OP_COUNT], *dtype_names[RT_DTYPE_COUNT];
+static struct rt_sample blank_sample;
+static struct rt_workload blank_workload;
 
 __attribute__((constructor)) static void fill_names(void)
 {
+    rt_sample_init(&blank_sample);
+    rt_workload_init(&blank_workload);
     for (int i = 0; i < RT_OP_COUNT; i++)
         op_names[i] = rt_ops[i].name;
     for (int i = 0; i < RT_DTYPE_COUNT; i++)
@@ -123,6 +127,19 @@ const struct rt_field rt_workload_fields[] = {
 /* clang-format on */
 const size_t rt_sample_field_count = RT_COUNT(rt_sample_fields);
 const size_t rt_workload_field_count = RT_COUNT(rt_workload_fields);
+
+const struct rt_row_kind rt_sample_rows = {"/samples", rt_sample_fields, RT_COUNT(rt_sample_fields),
+                                           sizeof blank_sample, &blank_sample};
+const struct rt_row_kind rt_workload_rows = {"/workloads", rt_workload_fields, RT_COUNT(rt_workload_fields),
+                                             sizeof blank_workload, &blank_workload};
+
+size_t rt_field_named(const struct rt_row_kind *kind, const char *name)
+{
+    size_t f = 0;
+    while (strcmp(kind->fields[f].name, name) != 0)
+        f++;
+    return f;
+}
 
 static bool is_time(const struct rt_field *field)
 {

@@ -123,11 +123,28 @@ extern const size_t rt_sample_field_count;
 extern const struct rt_field rt_workload_fields[];
 extern const size_t rt_workload_field_count;
 
+/* What the rows of a table are. */
+struct rt_row_kind {
+    const char *table; /* in files: "/samples" */
+    const struct rt_field *fields;
+    size_t field_count, size; /* of the struct, in bytes */
+    const void *blank;        /* a row with everything missing */
+};
+extern const struct rt_row_kind rt_sample_rows, rt_workload_rows;
+
+/* Number of the column, which must be there. */
+size_t rt_field_named(const struct rt_row_kind *kind, const char *name);
+
 /* Is the value missing, or possible? Times are what a clock can give (rt_time_is_possible; a spread from
  * 0), other reals are finite and 0 or more, integers 1 or more, or 0 where that is a value. */
 bool rt_field_is_possible(const struct rt_field *field, const void *row);
 /* What the value must be, as words of a sentence: "a whole number of 1..65536". */
 const char *rt_field_must_be(const struct rt_field *field, char text[static 96]);
+
+static inline size_t rt_field_size(const struct rt_field *field)
+{
+    return field->type == RT_H5_U8 ? 1 : field->type == RT_H5_F64 || field->type == RT_H5_I64 ? 8 : 4;
+}
 
 /* Value of an integer column of any width; -1 where it is missing. */
 static inline int64_t rt_field_integer(const struct rt_field *field, const void *row)

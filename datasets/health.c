@@ -149,8 +149,8 @@ static void find_sessions(struct judge *j)
     size_t files = d->file_count > 0 ? d->file_count : 1, slots = files * d->device_count * RT_SPLIT_COUNT;
     int32_t *number = rt_malloc((slots + 1) * sizeof *number);
     memset(number, -1, (slots + 1) * sizeof *number);
-    for (size_t i = 0, file = 0; i < d->sample_count; i++) {
-        const struct rt_sample *s = &d->samples[i];
+    for (size_t i = 0, file = 0; i < d->samples.count; i++) {
+        const struct rt_sample *s = RT_SAMPLE(d, i);
         file = d->file_count > 1 && i >= d->file_end[file] ? file_of(d, i) : file;
         size_t slot = (file * d->device_count + (size_t)s->device) * RT_SPLIT_COUNT + s->split;
         bool timed = !(s->flags & (RT_FLAG_FAILED | RT_FLAG_REPEAT)) && rt_time_is_possible(s->latency_us);
@@ -161,7 +161,7 @@ static void find_sessions(struct judge *j)
     for (size_t slot = 0; slot < slots; slot++)
         if (number[slot] == 0)
             number[slot] = (int32_t)j->health->session_count++;
-    for (size_t i = 0; i < d->sample_count; i++)
+    for (size_t i = 0; i < d->samples.count; i++)
         if (j->session[i] >= 0)
             j->session[i] = number[j->session[i]];
     j->health->sessions = rt_calloc(j->health->session_count + 1, sizeof *j->health->sessions);
@@ -217,8 +217,8 @@ static void gather(struct judge *j)
 {
     const struct rt_dataset *d = j->dataset;
     struct rt_hash_set set = {0};
-    for (size_t i = 0; i < d->sample_count; i++) {
-        const struct rt_sample *s = &d->samples[i];
+    for (size_t i = 0; i < d->samples.count; i++) {
+        const struct rt_sample *s = RT_SAMPLE(d, i);
         int32_t n = j->session[i];
         if (n < 0)
             continue;
@@ -400,12 +400,13 @@ static double unsteadiness(const struct rt_dataset *d, const struct op_cell *cel
 {
     double off[PROBES];
     size_t count = kept_count(&cell->rows), probes = count < PROBES ? count : PROBES, n = 0;
+    struct rt_sample *kept = rt_malloc((count + 1) * sizeof *kept);
+    for (size_t i = 0; i < count; i++)
+        kept[i] = rt_dataset_sample(d, (size_t)cell->rows.value[i]);
     for (size_t p = 0; p < probes; p++) {
-        const struct rt_sample *a = &d->samples[(size_t)cell->rows.value[p * count / probes]],
-                               *nearest = NULL;
+        const struct rt_sample *a = &kept[p * count / probes], *nearest = NULL;
         double least = INFINITY;
-        for (size_t i = 0; i < count; i++) {
-            const struct rt_sample *b = &d->samples[(size_t)cell->rows.value[i]];
+        for (const struct rt_sample *b = kept; b < kept + count; b++) {
             double far = b != a ? distance(&a->call, &b->call) : INFINITY;
             if (far < least) {
                 least = far;
@@ -416,6 +417,7 @@ static double unsteadiness(const struct rt_dataset *d, const struct op_cell *cel
         if (!isnan(beyond))
             off[n++] = beyond;
     }
+    free(kept);
     rt_sort_reals(off, n);
     return n < LEAST_PAIRS ? NAN : off[3 * n / 4];
 }
@@ -452,7 +454,7 @@ static void find_floors(struct judge *j)
     for (size_t c = 0; c < j->cell_count; c++) {
         size_t count = kept_count(&j->cells[c].rows);
         for (size_t i = 0; i < count; i++)
-            times[i] = j->dataset->samples[(size_t)j->cells[c].rows.value[i]].latency_us;
+            times[i] = RT_SAMPLE(j->dataset, (size_t)j->cells[c].rows.value[i])->latency_us;
         rt_sort_reals(times, count);
         j->cells[c].floor_us = count > 0 ? times[count / 20] : 0;
     }
@@ -462,10 +464,10 @@ static void find_floors(struct judge *j)
 static void find_strays(struct judge *j)
 {
     find_floors(j);
-    for (size_t i = 0; i < j->dataset->sample_count; i++) {
+    for (size_t i = 0; i < j->dataset->samples.count; i++) {
         if (j->session[i] < 0)
             continue;
-        const struct rt_sample *s = &j->dataset->samples[i];
+        const struct rt_sample *s = RT_SAMPLE(j->dataset, i);
         if (rt_call_family(&s->call) != RT_FAMILY_MOE && j->work_us[i] > 0 &&
             s->latency_us > RT_STRAY * (j->work_us[i] + j->cells[j->cell[i]].floor_us))
             j->health->row[i] = RT_ROW_STRAY;
@@ -475,26 +477,27 @@ static void find_strays(struct judge *j)
 /* A call on a device as a session measured it. */
 struct call_key {
     const struct judge *judge;
-    size_t sample;
+    const struct rt_sample *sample;
+    int32_t cell;
 };
 
 static bool same_call(const void *context, uint32_t index)
 {
     const struct call_key *key = context;
-    const struct rt_sample *a = &key->judge->dataset->samples[key->sample],
-                           *b = &key->judge->dataset->samples[index];
-    return key->judge->cell[key->sample] == key->judge->cell[index] && a->group == b->group &&
-           memcmp(&a->call, &b->call, sizeof a->call) == 0;
+    if (key->cell != key->judge->cell[index])
+        return false;
+    const struct rt_sample *a = key->sample, *b = RT_SAMPLE(key->judge->dataset, index);
+    return a->group == b->group && memcmp(&a->call, &b->call, sizeof a->call) == 0;
 }
 
 /* Counts what the same call took several times longer or shorter elsewhere in the session. */
 static void find_apart(struct judge *j)
 {
     struct rt_hash_set set = {0};
-    rt_hash_set_reserve(&set, j->dataset->sample_count);
-    for (size_t i = 0; i < j->dataset->sample_count; i++) {
-        const struct rt_sample *s = &j->dataset->samples[i];
-        const struct call_key key = {j, i};
+    rt_hash_set_reserve(&set, j->dataset->samples.count);
+    for (size_t i = 0; i < j->dataset->samples.count; i++) {
+        const struct rt_sample *s = RT_SAMPLE(j->dataset, i);
+        const struct call_key key = {j, s, j->cell[i]};
         if (j->session[i] < 0)
             continue;
         uint64_t hash = rt_hash_words(&s->call, sizeof s->call) ^
@@ -503,7 +506,7 @@ static void find_apart(struct judge *j)
         int64_t there = rt_hash_set_add(&set, hash, same_call, &key, i);
         if (there < 0)
             continue;
-        double ratio = s->latency_us / j->dataset->samples[there].latency_us;
+        double ratio = s->latency_us / RT_SAMPLE(j->dataset, (size_t)there)->latency_us;
         if (ratio > RT_APART || ratio < 1.0 / RT_APART)
             j->health->sessions[j->session[i]].apart++;
     }
@@ -515,7 +518,7 @@ static void find_apart(struct judge *j)
 /* The session that a repeat belongs to; NULL: nothing else was timed in it. */
 static struct rt_session *session_of(const struct judge *j, size_t sample)
 {
-    const struct rt_sample *s = &j->dataset->samples[sample];
+    const struct rt_sample *s = RT_SAMPLE(j->dataset, sample);
     int32_t file = j->dataset->file_count > 1 ? (int32_t)file_of(j->dataset, sample) : 0;
     for (size_t n = 0; n < j->health->session_count; n++) {
         struct rt_session *session = &j->health->sessions[n];
@@ -529,16 +532,16 @@ static struct rt_session *session_of(const struct judge *j, size_t sample)
  */
 static void judge_repeats(struct judge *j, size_t first)
 {
-    const struct rt_sample *samples = j->dataset->samples;
+    const struct rt_sample *start = RT_SAMPLE(j->dataset, first);
     struct rt_session *session = session_of(j, first);
     double low = INFINITY, high = 0, last = NAN;
     size_t count = 0;
-    for (size_t i = first; i < j->dataset->sample_count && session != NULL; i++) {
-        if (!(samples[i].flags & RT_FLAG_REPEAT) || !rt_time_is_possible(samples[i].latency_us) ||
-            memcmp(&samples[i].call, &samples[first].call, sizeof samples->call) != 0 ||
-            session_of(j, i) != session)
+    for (size_t i = first; i < j->dataset->samples.count && session != NULL; i++) {
+        const struct rt_sample *s = RT_SAMPLE(j->dataset, i);
+        if (!(s->flags & RT_FLAG_REPEAT) || !rt_time_is_possible(s->latency_us) ||
+            memcmp(&s->call, &start->call, sizeof s->call) != 0 || session_of(j, i) != session)
             continue;
-        last = samples[i].latency_us;
+        last = s->latency_us;
         low = fmin(low, last);
         high = fmax(high, last);
         count++;
@@ -552,22 +555,24 @@ static void judge_repeats(struct judge *j, size_t first)
             j, (size_t)(session - j->health->sessions), RT_ROW_SOUND,
             "a kernel that was repeated %zu times took %.3g%% longer at its slowest than at its fastest, "
             "the last time %.3g%% longer than the first: the device drifted, or something else ran on it",
-            count, 100 * (session->drift - 1), 100 * (last / samples[first].latency_us - 1));
+            count, 100 * (session->drift - 1), 100 * (last / start->latency_us - 1));
 }
 
 static void judge_drift(struct judge *j)
 {
-    const struct rt_sample *before = NULL;
-    for (size_t i = 0; i < j->dataset->sample_count; i++) {
-        const struct rt_sample *s = &j->dataset->samples[i];
+    struct rt_sample before;
+    bool any = false;
+    for (size_t i = 0; i < j->dataset->samples.count; i++) {
+        const struct rt_sample *s = RT_SAMPLE(j->dataset, i);
         if (!(s->flags & RT_FLAG_REPEAT))
             continue;
         j->health->row[i] = RT_ROW_REPEAT;
-        bool same = before != NULL && before->device == s->device && before->split == s->split &&
-                    memcmp(&before->call, &s->call, sizeof s->call) == 0;
+        bool same = any && before.device == s->device && before.split == s->split &&
+                    memcmp(&before.call, &s->call, sizeof s->call) == 0;
         if (!same && rt_time_is_possible(s->latency_us))
             judge_repeats(j, i);
-        before = s;
+        before = *s;
+        any = true;
     }
 }
 
@@ -581,7 +586,7 @@ static void judge_rows(struct judge *j)
         [RT_ROW_STRAY] = "take over 400 times their work and what small kernels of their op take",
     };
     const size_t least = 5; /* fewer impossible ones are no evidence against the others */
-    for (size_t i = 0; i < j->dataset->sample_count; i++)
+    for (size_t i = 0; i < j->dataset->samples.count; i++)
         if (j->session[i] >= 0)
             j->health->sessions[j->session[i]].count[j->health->row[i]]++;
     for (size_t s = 0; s < j->health->session_count; s++) {
@@ -619,8 +624,8 @@ static void judge_flags(struct judge *j)
 /* Rows of what is left out whole, where nothing of their own is wrong. */
 static void mark_rows(struct judge *j)
 {
-    for (size_t i = 0; i < j->dataset->sample_count; i++) {
-        const struct rt_sample *s = &j->dataset->samples[i];
+    for (size_t i = 0; i < j->dataset->samples.count; i++) {
+        const struct rt_sample *s = RT_SAMPLE(j->dataset, i);
         int32_t n = j->session[i];
         if (n < 0 || j->health->row[i] != RT_ROW_SOUND)
             continue;
@@ -657,7 +662,7 @@ static void release(struct judge *j)
 
 void rt_health_judge(const struct rt_dataset *dataset, struct rt_session_health *out)
 {
-    size_t samples = dataset->sample_count + 1;
+    size_t samples = dataset->samples.count + 1;
     *out = (struct rt_session_health){.row = rt_calloc(samples, sizeof *out->row)};
     struct judge j = {.dataset = dataset,
                       .health = out,

@@ -22,9 +22,9 @@ enum {
 static size_t *count_samples(const struct rt_dataset *dataset)
 {
     size_t *counts = rt_calloc(dataset->device_count * (RT_OP_COUNT + 1), sizeof *counts);
-    for (size_t i = 0; i < dataset->sample_count; i++) {
-        size_t *row = counts + (size_t)dataset->samples[i].device * (RT_OP_COUNT + 1);
-        row[dataset->samples[i].call.op]++;
+    for (size_t i = 0; i < dataset->samples.count; i++) {
+        size_t *row = counts + (size_t)RT_SAMPLE(dataset, i)->device * (RT_OP_COUNT + 1);
+        row[RT_SAMPLE(dataset, i)->call.op]++;
         row[RT_OP_COUNT]++;
     }
     return counts;
@@ -67,7 +67,7 @@ static void add_counts(struct rt_report *report, const struct rt_dataset *datase
     bool by_op = ops * dataset->device_count <= MOST_BARS;
     struct rt_plot *plot = rt_plot_new(by_op ? "Samples by op and device" : "Samples by device",
                                        "%zu samples of %zu ops on %zu devices; the most, %zu, are of %s.",
-                                       dataset->sample_count, ops, dataset->device_count,
+                                       dataset->samples.count, ops, dataset->device_count,
                                        row_of(counts, most)[RT_OP_COUNT], dataset->devices[most].name);
     double unit = row_of(counts, most)[RT_OP_COUNT] >= 10000 ? 1000 : 1;
     rt_plot_axes(plot, unit > 1 ? "samples, thousands" : "samples", RT_SCALE_LINEAR, "", RT_SCALE_LINEAR);
@@ -96,11 +96,6 @@ static double time_of(const struct rt_dataset *dataset, const struct rt_sample *
 {
     (void)dataset;
     return sample->latency_us;
-}
-
-static double order_of(const struct rt_dataset *dataset, const struct rt_sample *sample)
-{
-    return (double)(sample - dataset->samples) + 1;
 }
 
 static double clock_of(const struct rt_dataset *dataset, const struct rt_sample *sample)
@@ -143,17 +138,22 @@ static bool is_chosen(const struct rt_sample *sample, struct chosen chosen)
            (chosen.family < 0 || (int)rt_call_family(&sample->call) == chosen.family);
 }
 
+static double x_at(const struct rt_dataset *dataset, of_sample *x_of, size_t i)
+{
+    return x_of != NULL ? x_of(dataset, RT_SAMPLE(dataset, i)) : (double)i + 1;
+}
+
 /* Adds their points, those that both numbers are known of; returns how many. */
 static size_t add_points(struct rt_plot *plot, const char *name, const struct rt_dataset *dataset,
                          struct chosen chosen, of_sample *x_of, of_sample *y_of)
 {
-    double *x = rt_calloc(2 * dataset->sample_count + 1, sizeof *x), *y = x + dataset->sample_count;
+    double *x = rt_calloc(2 * dataset->samples.count + 1, sizeof *x), *y = x + dataset->samples.count;
     size_t count = 0;
-    for (size_t i = 0; i < dataset->sample_count; i++) {
-        const struct rt_sample *sample = &dataset->samples[i];
+    for (size_t i = 0; i < dataset->samples.count; i++) {
+        const struct rt_sample *sample = RT_SAMPLE(dataset, i);
         if (!is_chosen(sample, chosen))
             continue;
-        x[count] = x_of(dataset, sample);
+        x[count] = x_at(dataset, x_of, i);
         y[count] = y_of(dataset, sample);
         count += isfinite(x[count]) && isfinite(y[count]) && x[count] > 0 && y[count] > 0;
     }
@@ -180,7 +180,7 @@ static size_t add_series(struct rt_plot *plot, const struct rt_dataset *dataset,
 struct pair {
     const char *title, *x, *y, *words;
     enum rt_scale scale_x, scale_y;
-    of_sample *x_of, *y_of;
+    of_sample *x_of, *y_of; /* x_of NULL: in which place it was measured */
 };
 
 static void add_pair(struct rt_report *report, const struct rt_dataset *dataset, const struct pair *pair)
@@ -188,8 +188,8 @@ static void add_pair(struct rt_report *report, const struct rt_dataset *dataset,
     struct range {
         double least, most;
     } x = {INFINITY, -INFINITY}, y = x;
-    for (size_t i = 0; i < dataset->sample_count; i++) {
-        double at = pair->x_of(dataset, &dataset->samples[i]), is = pair->y_of(dataset, &dataset->samples[i]);
+    for (size_t i = 0; i < dataset->samples.count; i++) {
+        double at = x_at(dataset, pair->x_of, i), is = pair->y_of(dataset, RT_SAMPLE(dataset, i));
         if (!isfinite(at) || !isfinite(is) || at <= 0 || is <= 0)
             continue;
         x = (struct range){fmin(x.least, at), fmax(x.most, at)};
@@ -211,8 +211,8 @@ static void add_pair(struct rt_report *report, const struct rt_dataset *dataset,
 static double roof_of(const struct rt_dataset *dataset, size_t device)
 {
     double peak = NAN;
-    for (size_t i = 0; i < dataset->sample_count; i++) {
-        const struct rt_sample *sample = &dataset->samples[i];
+    for (size_t i = 0; i < dataset->samples.count; i++) {
+        const struct rt_sample *sample = RT_SAMPLE(dataset, i);
         if ((size_t)sample->device == device)
             peak = fmax(peak, rt_device_peak_flops(&dataset->devices[device], rt_call_family(&sample->call),
                                                    sample->call.dtype));
@@ -224,8 +224,8 @@ static double roof_of(const struct rt_dataset *dataset, size_t device)
 static double near_share(const struct rt_dataset *dataset, size_t device)
 {
     size_t near = 0, count = 0;
-    for (size_t i = 0; i < dataset->sample_count; i++) {
-        const struct rt_sample *sample = &dataset->samples[i];
+    for (size_t i = 0; i < dataset->samples.count; i++) {
+        const struct rt_sample *sample = RT_SAMPLE(dataset, i);
         const char *limit;
         if ((size_t)sample->device != device || !(sample->latency_us > 0))
             continue;
@@ -242,9 +242,9 @@ static void add_roof(struct rt_plot *plot, const struct rt_dataset *dataset, siz
     const struct rt_device *d = &dataset->devices[device];
     double peak = roof_of(dataset, device), least = INFINITY, most = 0,
            ridge = peak / (1e9 * d->bandwidth_gbs);
-    for (size_t i = 0; i < dataset->sample_count; i++) {
-        double x = intensity_of(dataset, &dataset->samples[i]);
-        if ((size_t)dataset->samples[i].device != device || !isfinite(x) || x <= 0)
+    for (size_t i = 0; i < dataset->samples.count; i++) {
+        double x = intensity_of(dataset, RT_SAMPLE(dataset, i));
+        if ((size_t)RT_SAMPLE(dataset, i)->device != device || !isfinite(x) || x <= 0)
             continue;
         least = fmin(least, x);
         most = fmax(most, x);
@@ -301,8 +301,8 @@ static void add_rooflines(struct rt_report *report, const struct rt_dataset *dat
 static size_t sorted_spreads(const struct rt_dataset *dataset, int family, double *out)
 {
     size_t count = 0;
-    for (size_t i = 0; i < dataset->sample_count; i++) {
-        const struct rt_sample *sample = &dataset->samples[i];
+    for (size_t i = 0; i < dataset->samples.count; i++) {
+        const struct rt_sample *sample = RT_SAMPLE(dataset, i);
         out[count] = 100 * sample->latency_spread_us / sample->latency_us;
         count += is_chosen(sample, (struct chosen){-1, family}) && isfinite(out[count]);
     }
@@ -313,8 +313,8 @@ static size_t sorted_spreads(const struct rt_dataset *dataset, int family, doubl
 /* The share of samples whose spread is at most x, family by family. */
 static void add_spreads(struct rt_report *report, const struct rt_dataset *dataset)
 {
-    double *spread = rt_calloc(2 * dataset->sample_count + 2, sizeof *spread),
-           *share = spread + dataset->sample_count + 1;
+    double *spread = rt_calloc(2 * dataset->samples.count + 2, sizeof *spread),
+           *share = spread + dataset->samples.count + 1;
     size_t count = sorted_spreads(dataset, -1, spread);
     if (count > 0) {
         struct rt_plot *plot = rt_plot_new(
@@ -338,9 +338,9 @@ static void add_spreads(struct rt_report *report, const struct rt_dataset *datas
 static size_t count_flagged(const struct rt_dataset *dataset, int op, int flag)
 {
     size_t count = 0;
-    for (size_t i = 0; i < dataset->sample_count; i++)
-        count +=
-            (op < 0 || dataset->samples[i].call.op == op) && (dataset->samples[i].flags >> flag & 1) != 0;
+    for (size_t i = 0; i < dataset->samples.count; i++)
+        count += (op < 0 || RT_SAMPLE(dataset, i)->call.op == op) &&
+                 (RT_SAMPLE(dataset, i)->flags >> flag & 1) != 0;
     return count;
 }
 
@@ -371,7 +371,7 @@ static void add_flags(struct rt_report *report, const struct rt_dataset *dataset
         return;
     struct rt_plot *plot = rt_plot_new("Samples that are flagged, by op",
                                        "Of %zu samples %zu are unstable, %zu throttled and %zu failed.",
-                                       dataset->sample_count, unstable, throttled, failed);
+                                       dataset->samples.count, unstable, throttled, failed);
     rt_plot_axes(plot, "samples", RT_SCALE_LINEAR, "", RT_SCALE_LINEAR);
     for (int flag = UNSTABLE; flag <= FAILED; flag++)
         add_flag(plot, dataset, flag);
@@ -390,12 +390,12 @@ void rt_sample_plots_add(struct rt_report *report, const struct rt_dataset *data
          RT_SCALE_LOG, RT_SCALE_LOG, flops_of, time_of}};
     static const struct pair session[] = {
         {"Clock in the order of the samples", "sample", "clock, MHz", "SM clock while each was timed",
-         RT_SCALE_LINEAR, RT_SCALE_LINEAR, order_of, clock_of},
+         RT_SCALE_LINEAR, RT_SCALE_LINEAR, NULL, clock_of},
         {"Temperature in the order of the samples", "sample", "temperature, C",
-         "Temperature right after each", RT_SCALE_LINEAR, RT_SCALE_LINEAR, order_of, temperature_of},
+         "Temperature right after each", RT_SCALE_LINEAR, RT_SCALE_LINEAR, NULL, temperature_of},
         {"Power in the order of the samples", "sample", "power, W", "Board power right after each",
-         RT_SCALE_LINEAR, RT_SCALE_LINEAR, order_of, power_of}};
-    if (dataset->sample_count == 0)
+         RT_SCALE_LINEAR, RT_SCALE_LINEAR, NULL, power_of}};
+    if (dataset->samples.count == 0)
         return;
     size_t *counts = count_samples(dataset);
     add_counts(report, dataset, counts);

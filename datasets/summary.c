@@ -15,8 +15,8 @@ struct rt_table *rt_summary_samples(const struct rt_dataset *dataset)
     struct rt_table *table = rt_table_new(columns, RT_COUNT(columns));
     size_t cells = dataset->device_count * RT_OP_COUNT * RT_DTYPE_COUNT * RT_SPLIT_COUNT;
     long long(*count)[2] = rt_calloc(cells, sizeof *count);
-    for (size_t i = 0; i < dataset->sample_count; i++) {
-        const struct rt_sample *s = &dataset->samples[i];
+    for (size_t i = 0; i < dataset->samples.count; i++) {
+        const struct rt_sample *s = RT_SAMPLE(dataset, i);
         size_t cell =
             ((s->call.op * dataset->device_count + (size_t)s->device) * RT_DTYPE_COUNT + s->call.dtype) *
                 RT_SPLIT_COUNT +
@@ -58,21 +58,15 @@ static bool is_quantity(const struct rt_field *field)
     return field->names == NULL && field->table == RT_NO_TABLE && field->type != RT_H5_U32;
 }
 
-static void add_ranges(struct rt_table *table, const char *name, const struct rt_field *fields,
-                       size_t field_count, const void *rows, size_t size, size_t count)
+static void add_ranges(struct rt_table *table, const char *name, const struct rt_rows *rows)
 {
-    for (size_t f = 0; f < field_count && count > 0; f++) {
-        double least = NAN, most = NAN;
-        long long missing = 0;
-        if (!is_quantity(&fields[f]))
+    for (size_t f = 0; f < rows->kind->field_count && rows->count > 0; f++) {
+        const struct rt_field *field = &rows->kind->fields[f];
+        if (!is_quantity(field))
             continue;
-        for (size_t i = 0; i < count; i++) {
-            double value = rt_field_real(&fields[f], (const char *)rows + i * size);
-            missing += isnan(value);
-            least = fmin(least, value);
-            most = fmax(most, value);
-        }
-        rt_table_row(table, name, fields[f].name, fields[f].units, least, most, missing);
+        struct rt_column_range range = rt_rows_range(rows, f);
+        rt_table_row(table, name, field->name, field->units, range.least, range.most,
+                     (long long)(rows->count - range.count));
     }
 }
 
@@ -82,10 +76,10 @@ struct rt_table *rt_summary_ranges(const struct rt_dataset *dataset)
                                                {"units", NULL, 's', 0}, {"min", NULL, 'g', 6},
                                                {"max", NULL, 'g', 6},   {"missing", NULL, 'd', 0}};
     struct rt_table *table = rt_table_new(columns, RT_COUNT(columns));
-    add_ranges(table, "samples", rt_sample_fields, rt_sample_field_count, dataset->samples,
-               sizeof *dataset->samples, dataset->sample_count);
-    add_ranges(table, "workloads", rt_workload_fields, rt_workload_field_count, dataset->workloads,
-               sizeof *dataset->workloads, dataset->workload_count);
+    struct rt_rows workloads = rt_dataset_workload_rows(dataset);
+    add_ranges(table, "samples", &dataset->samples);
+    add_ranges(table, "workloads", &workloads);
+    rt_rows_release(&workloads);
     return table;
 }
 
@@ -95,8 +89,8 @@ struct rt_table *rt_summary_flags(const struct rt_dataset *dataset)
     struct rt_table *table = rt_table_new(columns, RT_COUNT(columns));
     for (int flag = 0; flag < RT_FLAG_COUNT; flag++) {
         long long count = 0;
-        for (size_t i = 0; i < dataset->sample_count; i++)
-            count += dataset->samples[i].flags >> flag & 1;
+        for (size_t i = 0; i < dataset->samples.count; i++)
+            count += RT_SAMPLE(dataset, i)->flags >> flag & 1;
         rt_table_row(table, rt_flag_names[flag], count);
     }
     return table;

@@ -139,12 +139,12 @@ static const char *odd_workload(const struct rt_workload *w)
 
 static void check_ranges(const struct rt_dataset *dataset, struct rt_check *check)
 {
-    check->checked = dataset->sample_count + dataset->workload_count;
-    for (size_t i = 0; i < dataset->sample_count; i++) {
-        const char *column = odd_sample(&dataset->samples[i]);
+    check->checked = dataset->samples.count + dataset->workload_count;
+    for (size_t i = 0; i < dataset->samples.count; i++) {
+        const char *column = odd_sample(RT_SAMPLE(dataset, i));
         if (column != NULL)
-            wrong(check, "/samples row %zu (%s, %g us): %s", i, rt_ops[dataset->samples[i].call.op].name,
-                  dataset->samples[i].latency_us, column);
+            wrong(check, "/samples row %zu (%s, %g us): %s", i, rt_ops[RT_SAMPLE(dataset, i)->call.op].name,
+                  RT_SAMPLE(dataset, i)->latency_us, column);
     }
     for (size_t i = 0; i < dataset->workload_count; i++) {
         const char *column = odd_workload(&dataset->workloads[i]);
@@ -156,14 +156,14 @@ static void check_ranges(const struct rt_dataset *dataset, struct rt_check *chec
     }
 }
 
-/* How many elements equal an earlier one, as bytes; the first of them is *first. */
-static size_t count_equal(const void *elements, size_t count, size_t size, size_t *first)
+/* How many rows equal an earlier one; the first of them is *first. */
+static size_t count_equal(const struct rt_rows *rows, size_t *first)
 {
     size_t equal = 0;
     struct rt_hash_set set = {0};
-    rt_hash_set_reserve(&set, count);
-    for (size_t i = 0; i < count; i++)
-        if (rt_hash_set_add_bytes(&set, elements, size, i) >= 0 && equal++ == 0)
+    rt_hash_set_reserve(&set, rows->count);
+    for (size_t i = 0; i < rows->count; i++)
+        if (rt_rows_seen(&set, rows, i) >= 0 && equal++ == 0)
             *first = i;
     rt_hash_set_release(&set);
     return equal;
@@ -172,13 +172,14 @@ static size_t count_equal(const void *elements, size_t count, size_t size, size_
 static void check_duplicates(const struct rt_dataset *dataset, struct rt_check *check)
 {
     size_t first = 0;
-    check->checked = dataset->sample_count + dataset->workload_count;
-    size_t samples = count_equal(dataset->samples, dataset->sample_count, sizeof *dataset->samples, &first);
+    check->checked = dataset->samples.count + dataset->workload_count;
+    size_t samples = count_equal(&dataset->samples, &first);
     if (samples > 0)
         wrong(check, "/samples row %zu equals an earlier one; `rooftile dataset merge` drops such rows",
               first);
-    size_t workloads =
-        count_equal(dataset->workloads, dataset->workload_count, sizeof *dataset->workloads, &first);
+    struct rt_rows rows = rt_dataset_workload_rows(dataset);
+    size_t workloads = count_equal(&rows, &first);
+    rt_rows_release(&rows);
     if (workloads > 0)
         wrong(check, "/workloads row %zu equals an earlier one; `rooftile dataset merge` drops such rows",
               first);
@@ -289,8 +290,8 @@ static void check_roofline(const struct rt_dataset *dataset, struct rt_validatio
 {
     struct rt_check *check = &validation->checks[RT_CHECK_ROOFLINE];
     char dims[128];
-    for (size_t i = 0; i < dataset->sample_count; i++) {
-        const struct rt_sample *sample = &dataset->samples[i];
+    for (size_t i = 0; i < dataset->samples.count; i++) {
+        const struct rt_sample *sample = RT_SAMPLE(dataset, i);
         struct rt_impossible found = {.sample = i, .latency_us = sample->latency_us};
         found.least_us = rt_sample_least_us(dataset, sample, &found.limit);
         if (!rt_time_is_possible(found.latency_us) || isnan(found.least_us))
@@ -304,7 +305,7 @@ static void check_roofline(const struct rt_dataset *dataset, struct rt_validatio
     if (validation->worst_count == 0)
         return;
     const struct rt_impossible *worst = &validation->worst[0];
-    const struct rt_sample *sample = &dataset->samples[worst->sample];
+    const struct rt_sample *sample = RT_SAMPLE(dataset, worst->sample);
     rt_call_dims(&sample->call, dims, sizeof dims);
     snprintf(check->first, sizeof check->first,
              "/samples row %zu: %s (%s) on %s took %.4g us, its %s allows no less than %.4g", worst->sample,
@@ -317,8 +318,8 @@ static void check_roofline(const struct rt_dataset *dataset, struct rt_validatio
 static void check_devices(const struct rt_dataset *dataset, struct rt_check *check)
 {
     bool *used = rt_calloc(dataset->device_count * RT_FAMILY_COUNT * RT_DTYPE_COUNT, sizeof *used);
-    for (size_t i = 0; i < dataset->sample_count; i++) {
-        const struct rt_sample *s = &dataset->samples[i];
+    for (size_t i = 0; i < dataset->samples.count; i++) {
+        const struct rt_sample *s = RT_SAMPLE(dataset, i);
         used[((size_t)s->device * RT_FAMILY_COUNT + rt_call_family(&s->call)) * RT_DTYPE_COUNT +
              s->call.dtype] = true;
     }

@@ -68,7 +68,7 @@ static void weigh(const struct rt_dataset *dataset, struct rows *rows, bool trai
     for (size_t i = 0; i < rows->count; i++) {
         if (rows->row[i].train != train)
             continue;
-        cells[count] = cell_of(&dataset->samples[rows->row[i].sample]);
+        cells[count] = cell_of(RT_SAMPLE(dataset, rows->row[i].sample));
         int64_t same = rt_hash_set_add_bytes(&set, cells, sizeof *cells, count);
         cell_of_row[i] = same >= 0 ? (size_t)same : count++;
         held[cell_of_row[i]]++;
@@ -84,7 +84,7 @@ static void weigh(const struct rt_dataset *dataset, struct rows *rows, bool trai
 
 static void set_row(const struct rt_dataset *dataset, size_t sample_index, struct row *row)
 {
-    const struct rt_sample *sample = &dataset->samples[sample_index];
+    const struct rt_sample *sample = RT_SAMPLE(dataset, sample_index);
     const struct rt_device *device = &dataset->devices[sample->device];
     *row = (struct row){.sample = sample_index};
     row->device = sample->device;
@@ -107,12 +107,12 @@ static void gather(const struct rt_training_data *data, const struct rt_family_n
                    struct rt_training_rows_left_out *left_out)
 {
     const struct rt_dataset *dataset = data->dataset;
-    *rows = (struct rows){.row = rt_malloc((dataset->sample_count + 1) * sizeof *rows->row)};
+    *rows = (struct rows){.row = rt_malloc((dataset->samples.count + 1) * sizeof *rows->row)};
     *left_out = (struct rt_training_rows_left_out){0};
-    for (size_t i = 0; i < dataset->sample_count; i++) {
-        const struct rt_sample *sample = &dataset->samples[i];
+    for (size_t i = 0; i < dataset->samples.count; i++) {
+        const struct rt_sample *sample = RT_SAMPLE(dataset, i);
         if (rt_call_family(&sample->call) != net->family ||
-            rt_training_leaves_out(data, sample, net, false, left_out))
+            rt_training_leaves_out(data, i, sample, net, false, left_out))
             continue;
         set_row(dataset, i, &rows->row[rows->count]);
         rows->row[rows->count++].train = rt_split_of(data->split, sample) == RT_PART_TRAIN;
@@ -208,7 +208,7 @@ static double fit_host(const struct rt_dataset *dataset, const struct rows *rows
         size_t count = 0;
         for (size_t i = 0; i < rows->count; i++) {
             const struct row *row = &rows->row[i];
-            const struct rt_call *call = &dataset->samples[row->sample].call;
+            const struct rt_call *call = &RT_SAMPLE(dataset, row->sample)->call;
             double bytes = rt_dtypes[call->dtype].bytes * (double)call->dim[RT_DIM_ELEMENTS];
             if (row->device == (int32_t)d && row->train && taken[d] && row->timed_by_host && bytes <= SMALL)
                 times[count++] = row->measured_us;
@@ -281,7 +281,7 @@ static void count_rows(const struct rt_dataset *dataset, const struct rows *rows
             continue;
         effects[row->device].kernels++;
         rt_device_effect_add_dtype(&effects[row->device],
-                                   (enum rt_dtype)dataset->samples[row->sample].call.dtype);
+                                   (enum rt_dtype)RT_SAMPLE(dataset, row->sample)->call.dtype);
     }
 }
 
@@ -323,7 +323,7 @@ static void fit_net(const struct rt_dataset *dataset, const struct rows *rows, c
 static double error_of(const struct rt_dataset *dataset, const struct rt_family_net *net,
                        const struct row *row, bool prior)
 {
-    const struct rt_sample *sample = &dataset->samples[row->sample];
+    const struct rt_sample *sample = RT_SAMPLE(dataset, row->sample);
     const struct rt_device *device = &dataset->devices[row->device];
     struct rt_device_effect effect;
     struct rt_query query;
@@ -343,9 +343,10 @@ static void add_errors(const struct rt_dataset *dataset, const struct rt_family_
 {
     for (size_t i = 0; i < rows->count; i++) {
         const struct row *row = &rows->row[i];
-        if (devices[row->device] && !row->over_servers && (unseen ? row->server_width < SERVERS : !row->train))
+        if (devices[row->device] && !row->over_servers &&
+            (unseen ? row->server_width < SERVERS : !row->train))
             rt_residuals_add(residuals, error_of(dataset, net, row, unseen), row->device,
-                             dataset->samples[row->sample].call.dtype, row->bound_us);
+                             RT_SAMPLE(dataset, row->sample)->call.dtype, row->bound_us);
     }
 }
 

@@ -25,8 +25,8 @@ static double training_rows(const struct rt_training *training, const struct rt_
     const struct rt_dataset *dataset = training->data.dataset;
     size_t most = recipe->rows_per_device > 0 ? (size_t)recipe->rows_per_device : SIZE_MAX, rows = 0;
     size_t(*taken)[RT_DTYPE_COUNT] = rt_calloc(dataset->device_count + 1, sizeof *taken);
-    for (size_t i = 0; i < dataset->sample_count; i++) {
-        const struct rt_sample *sample = &dataset->samples[i];
+    for (size_t i = 0; i < dataset->samples.count; i++) {
+        const struct rt_sample *sample = RT_SAMPLE(dataset, i);
         bool out =
             training->data.held_out_device[sample->device] || training->data.held_out_op[sample->call.op];
         if (recipe_serves(recipe, sample) && !out &&
@@ -94,12 +94,12 @@ static void choose(const struct rt_training_data *data, const struct rt_family_n
     bool all = baselines[net->forecaster].all_parts;
     *out = (struct chosen){0};
     *left_out = (struct rt_training_rows_left_out){0};
-    out->fit = rt_malloc((dataset->sample_count + 1) * sizeof *out->fit);
-    out->validation = rt_malloc((dataset->sample_count + 1) * sizeof *out->validation);
-    for (size_t i = 0; i < dataset->sample_count; i++) {
-        const struct rt_sample *sample = &dataset->samples[i];
+    out->fit = rt_malloc((dataset->samples.count + 1) * sizeof *out->fit);
+    out->validation = rt_malloc((dataset->samples.count + 1) * sizeof *out->validation);
+    for (size_t i = 0; i < dataset->samples.count; i++) {
+        const struct rt_sample *sample = RT_SAMPLE(dataset, i);
         if (rt_call_family(&sample->call) != net->family ||
-            rt_training_leaves_out(data, sample, net, all, left_out))
+            rt_training_leaves_out(data, i, sample, net, all, left_out))
             continue;
         enum rt_part part = rt_split_of(data->split, sample);
         if (part == RT_PART_VALIDATION)
@@ -118,7 +118,7 @@ static double validate(const struct rt_dataset *dataset, const struct chosen *ch
     double sum = 0;
     size_t count = 0;
     for (size_t i = 0; i < chosen->validation_count; i++) {
-        const struct rt_sample *sample = &dataset->samples[chosen->validation[i]];
+        const struct rt_sample *sample = RT_SAMPLE(dataset, chosen->validation[i]);
         struct rt_query query;
         double forecast, measured = rt_target_measured(&rt_targets[net->target], sample);
         uint8_t skip;

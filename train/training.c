@@ -63,8 +63,8 @@ static void list_devices(struct rt_training *training)
     const struct rt_dataset *dataset = training->data.dataset;
     struct rt_predictor *predictor = &training->predictor;
     bool *has_samples = rt_calloc(dataset->device_count + 1, sizeof *has_samples);
-    for (size_t i = 0; i < dataset->sample_count; i++)
-        has_samples[dataset->samples[i].device] = true;
+    for (size_t i = 0; i < dataset->samples.count; i++)
+        has_samples[RT_SAMPLE(dataset, i)->device] = true;
     for (size_t d = 0; d < dataset->device_count; d++) {
         const char *name = dataset->devices[d].name;
         if (training->held_out_device[d])

@@ -53,10 +53,10 @@ static bool lacks_peak(const struct rt_device *device, const struct rt_call *cal
 
 /* What is left out for the health of its session, NULL where nothing is. Forecasters without device effects
  * are fitted to throttled families as they were published. */
-static size_t *unsound(const struct rt_training_data *data, const struct rt_sample *sample,
-                       const struct rt_family_net *net, struct rt_training_rows_left_out *left_out)
+static size_t *unsound(const struct rt_training_data *data, size_t row, const struct rt_family_net *net,
+                       struct rt_training_rows_left_out *left_out)
 {
-    switch ((enum rt_health_row)data->health->row[sample - data->dataset->samples]) {
+    switch ((enum rt_health_row)data->health->row[row]) {
     case RT_ROW_IMPOSSIBLE:
         return &left_out->impossible;
     case RT_ROW_STRAY:
@@ -73,7 +73,7 @@ static size_t *unsound(const struct rt_training_data *data, const struct rt_samp
 }
 
 /* NULL: of use. */
-static size_t *reason(const struct rt_training_data *data, const struct rt_sample *sample,
+static size_t *reason(const struct rt_training_data *data, size_t row, const struct rt_sample *sample,
                       const struct rt_family_net *net, bool test, struct rt_training_rows_left_out *left_out)
 {
     const struct rt_device *device = &data->dataset->devices[sample->device];
@@ -87,14 +87,14 @@ static size_t *reason(const struct rt_training_data *data, const struct rt_sampl
         return &left_out->unknown_tile;
     if (lacks_peak(device, &sample->call))
         return &left_out->no_peak;
-    return data->health != NULL ? unsound(data, sample, net, left_out) : NULL;
+    return data->health != NULL ? unsound(data, row, net, left_out) : NULL;
 }
 
-bool rt_training_leaves_out(const struct rt_training_data *data, const struct rt_sample *sample,
+bool rt_training_leaves_out(const struct rt_training_data *data, size_t row, const struct rt_sample *sample,
                             const struct rt_family_net *net, bool test,
                             struct rt_training_rows_left_out *left_out)
 {
-    size_t *count = reason(data, sample, net, test, left_out);
+    size_t *count = reason(data, row, sample, net, test, left_out);
     if (count != NULL)
         (*count)++;
     return count != NULL;
@@ -118,18 +118,18 @@ void rt_training_rows_gather(const struct rt_training_data *data, struct rt_fami
                              struct rt_training_rows_left_out *left_out)
 {
     const struct rt_dataset *dataset = data->dataset;
-    uint32_t *chosen = rt_malloc((dataset->sample_count + 1) * sizeof *chosen);
+    uint32_t *chosen = rt_malloc((dataset->samples.count + 1) * sizeof *chosen);
     size_t chosen_count = 0;
     int32_t *corpus = corpora_of_groups(dataset);
     *train = *validation = (struct rt_training_rows){0};
     *left_out = (struct rt_training_rows_left_out){0};
-    for (size_t i = 0; i < dataset->sample_count; i++) {
-        const struct rt_sample *sample = &dataset->samples[i];
+    for (size_t i = 0; i < dataset->samples.count; i++) {
+        const struct rt_sample *sample = RT_SAMPLE(dataset, i);
         struct rt_query query;
         struct rt_bound bound;
         rt_real x[RT_MAX_FEATURES];
         if (!rt_net_serves(net, sample->call.op, sample->call.dtype) ||
-            rt_training_leaves_out(data, sample, net, false, left_out))
+            rt_training_leaves_out(data, i, sample, net, false, left_out))
             continue;
         rt_query_of_sample(sample, true, &query);
         enum rt_skip skip = rt_family_net_inputs(net, &query, &dataset->devices[sample->device], x, &bound);

@@ -34,7 +34,7 @@ struct rt_training_rows_left_out {
 };
 
 /* Is a sample of the net's family of no use? Counts why. Test samples are of use where `test`. */
-bool rt_training_leaves_out(const struct rt_training_data *data, const struct rt_sample *sample,
+bool rt_training_leaves_out(const struct rt_training_data *data, size_t row, const struct rt_sample *sample,
                             const struct rt_family_net *net, bool test,
                             struct rt_training_rows_left_out *left_out);
 

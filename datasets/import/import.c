@@ -94,7 +94,7 @@ int rt_import(const char *format, const char *path, const struct rt_import_optio
     rt_import_report_finish(report);
     if (status == RT_OK)
         status = check_report(report, format, path, options->strict,
-                              dataset.sample_count + dataset.workload_count);
+                              dataset.samples.count + dataset.workload_count);
     if (status == RT_OK) {
         stamp(&dataset, path);
         *out = dataset;

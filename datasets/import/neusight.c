@@ -232,6 +232,16 @@ static int read_launch(void *context, const struct rt_csv_field *row, struct rt_
     return RT_OK;
 }
 
+static void remove_drift(struct rt_rows *rows)
+{
+    const size_t latency = rt_field_named(rows->kind, "latency_us");
+    double *time_us = rt_malloc((rows->count + 1) * sizeof *time_us);
+    rt_rows_copy_column(rows, latency, 0, rows->count, time_us);
+    rt_session_drift_remove(time_us, rows->count);
+    rt_rows_set_column(rows, latency, time_us);
+    free(time_us);
+}
+
 static void read_kernels(struct rt_import_file *file, struct rt_csv *csv)
 {
     static const char *const convolution[] = {"Input_Channel", "Input_Size", NULL};
@@ -254,7 +264,7 @@ static void read_kernels(struct rt_import_file *file, struct rt_csv *csv)
         table.latency_statistic = "mean of the 5 fastest of 25 runs, less the session's drift";
     rt_import_samples(file, csv, &table, &r);
     if (drifts)
-        rt_session_drift_remove(file->data.samples, file->data.sample_count);
+        remove_drift(&file->data.samples);
     free(r.single);
 }
 
@@ -463,56 +473,56 @@ const struct rt_importer rt_importer_neusight = {"neusight", import};
 /* ---- what a session's host took longer and longer for ---- */
 
 /* Does the hull turn up at row b, between a and c? */
-static bool turns_up(const struct rt_sample *samples, size_t a, size_t b, size_t c)
+static bool turns_up(const double *time_us, size_t a, size_t b, size_t c)
 {
-    double before = (samples[b].latency_us - samples[a].latency_us) * (double)(c - b);
-    double after = (samples[c].latency_us - samples[b].latency_us) * (double)(b - a);
+    double before = (time_us[b] - time_us[a]) * (double)(c - b);
+    double after = (time_us[c] - time_us[b]) * (double)(b - a);
     return before < after;
 }
 
 /* Rows of the hull (Andrew's monotone chain, 1979); returns how many. */
-static size_t find_hull(const struct rt_sample *samples, size_t count, size_t *hull)
+static size_t find_hull(const double *time_us, size_t count, size_t *hull)
 {
     size_t vertices = 0;
     for (size_t i = 0; i < count; i++) {
-        while (vertices > 1 && !turns_up(samples, hull[vertices - 2], hull[vertices - 1], i))
+        while (vertices > 1 && !turns_up(time_us, hull[vertices - 2], hull[vertices - 1], i))
             vertices--;
         hull[vertices++] = i;
     }
     return vertices;
 }
 
-static size_t fastest(const struct rt_sample *samples, size_t count)
+static size_t fastest(const double *time_us, size_t count)
 {
     size_t at = 0;
     for (size_t i = 1; i < count; i++)
-        if (samples[i].latency_us < samples[at].latency_us)
+        if (time_us[i] < time_us[at])
             at = i;
     return at;
 }
 
 /* us a row on the piece of the hull from a to b. */
-static double slope_of(const struct rt_sample *samples, size_t a, size_t b)
+static double slope_of(const double *time_us, size_t a, size_t b)
 {
-    return (samples[b].latency_us - samples[a].latency_us) / (double)(b - a);
+    return (time_us[b] - time_us[a]) / (double)(b - a);
 }
 
-void rt_session_drift_remove(struct rt_sample *samples, size_t count)
+void rt_session_drift_remove(double *time_us, size_t count)
 {
     if (count < RT_DRIFT_ROWS)
         return;
-    size_t *hull = rt_malloc(count * sizeof *hull), vertices = find_hull(samples, count, hull);
+    size_t *hull = rt_malloc(count * sizeof *hull), vertices = find_hull(time_us, count, hull);
     double *drift = rt_calloc(count, sizeof *drift), slope = 0;
-    for (size_t v = 0, from = fastest(samples, count); v + 1 < vertices; v++) {
+    for (size_t v = 0, from = fastest(time_us, count); v + 1 < vertices; v++) {
         if (hull[v] < from)
             continue;
         if (hull[v + 1] - hull[v] >= count / 50)
-            slope = slope_of(samples, hull[v], hull[v + 1]);
+            slope = slope_of(time_us, hull[v], hull[v + 1]);
         for (size_t i = hull[v] + 1; i <= hull[v + 1]; i++)
             drift[i] = drift[i - 1] + slope;
     }
     for (size_t i = 0; i < count; i++)
-        samples[i].latency_us -= drift[i];
+        time_us[i] -= drift[i];
     free(drift);
     free(hull);
 }

@@ -26,6 +26,6 @@ void rt_neusight_add_label(struct rt_import_file *file, json_t *root);
  * order of size. The drift is the lower convex hull of latency over row: 0 up to the fastest sample, then
  * along the hull, without those of its pieces that span less than a fiftieth of the rows (what the last
  * kernels take). Does nothing with fewer than RT_DRIFT_ROWS. */
-void rt_session_drift_remove(struct rt_sample *samples, size_t count);
+void rt_session_drift_remove(double *time_us, size_t count);
 
 #endif

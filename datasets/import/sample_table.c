@@ -226,10 +226,11 @@ static int take_row(void *context, const struct rt_csv_field *row)
     if (device >= 0 && !known) {
         fail_op(r, &row[r->op]);
     } else if (device >= 0) {
-        struct rt_sample *sample = rt_dataset_add_sample(data, &r->blank);
-        sample->device = device;
-        kept = read_sample(r, row, op, sample) == RT_OK;
-        data->sample_count -= !kept;
+        struct rt_sample sample = r->blank;
+        sample.device = device;
+        kept = read_sample(r, row, op, &sample) == RT_OK;
+        if (kept)
+            rt_dataset_add_sample(data, &sample);
     }
     if (!kept)
         rt_import_file_refuse(r->file, known ? rt_ops[r->table->ops[op].op].name : NULL, device);

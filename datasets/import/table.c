@@ -20,6 +20,8 @@ struct table {
     const struct rt_csv_field *row;
     int column[COLUMNS];
     struct rt_dataset *dataset;
+    struct rt_strings said; /* names of devices, and their rows of the dataset: the catalogue is asked once */
+    int32_t *device;
     int32_t group;
 };
 
@@ -81,18 +83,26 @@ static int read_dims(const struct table *table, const struct rt_op *op, int64_t 
 }
 
 /* Its row of the dataset, added where it is new; -1: no such device. */
-static int32_t find_device(const struct table *table)
+static int32_t find_device(struct table *table)
 {
+    const struct rt_csv_field *cell = &table->row[table->column[DEVICE]];
     struct rt_device device;
-    if (rt_device_named(table->row[table->column[DEVICE]].text, &device) != RT_OK) {
+    size_t before = table->said.count, name = (size_t)rt_strings_add(&table->said, cell->text, cell->length);
+    if (name == before) {
+        table->device = rt_realloc(table->device, before + 1, sizeof *table->device);
+        table->device[name] = -1;
+    }
+    if (table->device[name] >= 0)
+        return table->device[name];
+    if (rt_device_named(cell->text, &device) != RT_OK) {
         rt_fail_context(RT_EFORMAT, "%s:%zu", rt_csv_path(table->csv), rt_csv_line(table->csv));
         return -1;
     }
     int32_t there = rt_dataset_find_device(table->dataset, device.name);
-    return there >= 0 ? there : rt_dataset_add_device(table->dataset, &device);
+    return table->device[name] = there >= 0 ? there : rt_dataset_add_device(table->dataset, &device);
 }
 
-static int read_sample(const struct table *table, struct rt_sample *sample)
+static int read_sample(struct table *table, struct rt_sample *sample)
 {
     const struct rt_csv_field *cell[COLUMNS];
     for (int c = 0; c < COLUMNS; c++)
@@ -117,7 +127,7 @@ static int read_sample(const struct table *table, struct rt_sample *sample)
     return sample->device >= 0 ? RT_OK : RT_EFORMAT;
 }
 
-static void take_row(const struct table *table, bool whole, struct rt_import_report *report)
+static void take_row(struct table *table, bool whole, struct rt_import_report *report)
 {
     struct rt_sample sample;
     rt_sample_init(&sample);
@@ -154,6 +164,8 @@ static int import(const char *path, const struct rt_import_options *options, str
     report->files++;
     report->bytes += (double)rt_csv_bytes(table.csv);
     rt_csv_close(table.csv);
+    rt_strings_release(&table.said);
+    free(table.device);
     return status;
 }
 

@@ -162,7 +162,7 @@ struct sought {
 static bool same_sample(const void *context, uint32_t index)
 {
     const struct sought *sought = context;
-    const struct rt_sample *a = sought->sample, *b = &sought->merge->out->samples[index];
+    const struct rt_sample *a = sought->sample, *b = RT_SAMPLE(sought->merge->out, index);
     return memcmp(&a->call, &b->call, sizeof a->call) == 0 && a->split == b->split &&
            a->device == b->device && memcmp(&a->latency_us, &b->latency_us, sizeof a->latency_us) == 0 &&
            memcmp(a->grid, b->grid, sizeof a->grid) == 0 &&
@@ -174,7 +174,7 @@ static bool same_sample(const void *context, uint32_t index)
 static bool is_duplicate(struct merge *merge, const struct rt_sample *sample, uint32_t hash)
 {
     return rt_hash_set_add(&merge->samples, hash, same_sample, &(struct sought){merge, sample},
-                           merge->out->sample_count) >= 0;
+                           merge->out->samples.count) >= 0;
 }
 
 static void merge_sample(struct file_maps *maps, struct rt_sample *sample, uint32_t hash)
@@ -198,14 +198,17 @@ static void merge_samples(struct file_maps *maps, struct rt_dataset *data)
 {
     enum { AHEAD = 12 }; /* samples whose slots are on their way from memory */
     struct rt_hash_set *set = &maps->merge->samples;
+    struct rt_sample ahead[AHEAD];
     uint32_t hash[AHEAD];
-    rt_hash_set_reserve(set, data->sample_count);
-    for (size_t i = 0; i < data->sample_count + AHEAD; i++) {
+    rt_hash_set_reserve(set, data->samples.count);
+    for (size_t i = 0; i < data->samples.count + AHEAD; i++) {
+        struct rt_sample *sample = &ahead[i % AHEAD];
         if (i >= AHEAD)
-            merge_sample(maps, &data->samples[i - AHEAD], hash[i % AHEAD]);
-        if (i >= data->sample_count)
+            merge_sample(maps, sample, hash[i % AHEAD]);
+        if (i >= data->samples.count)
             continue;
-        hash[i % AHEAD] = (uint32_t)hash_sample(&data->samples[i]);
+        rt_rows_get(&data->samples, i, sample);
+        hash[i % AHEAD] = (uint32_t)hash_sample(sample);
         rt_hash_set_prefetch(set, hash[i % AHEAD]);
     }
 }
@@ -249,7 +252,7 @@ static void merge_file(struct merge *merge, struct rt_import_file *file)
 {
     struct file_maps maps;
     maps_init(&maps, merge, file);
-    if (file->data.sample_count > 0)
+    if (file->data.samples.count > 0)
         merge_samples(&maps, &file->data);
     for (size_t i = 0; i < file->data.workload_count; i++)
         merge_workload(&maps, &file->data.workloads[i]);
@@ -273,31 +276,6 @@ struct work {
     struct rt_progress progress;
 };
 
-static void take_spare(struct rt_tree *tree, struct rt_import_file *file)
-{
-    pthread_mutex_lock(&tree->lock);
-    file->data.samples = tree->spare;
-    file->data.sample_capacity = tree->spare_capacity;
-    tree->spare = NULL;
-    tree->spare_capacity = 0;
-    pthread_mutex_unlock(&tree->lock);
-}
-
-static void merge(struct work *work, struct rt_import_file *file)
-{
-    struct rt_tree *tree = work->tree;
-    merge_file(&work->merge, file);
-    pthread_mutex_lock(&tree->lock);
-    if (file->data.sample_capacity > tree->spare_capacity) {
-        free(tree->spare);
-        tree->spare = file->data.samples;
-        tree->spare_capacity = file->data.sample_capacity;
-        file->data.samples = NULL;
-    }
-    pthread_mutex_unlock(&tree->lock);
-    rt_import_file_release(file);
-}
-
 /* Merges the file where its turn has come, and those behind it that have ended meanwhile. */
 static void end_file(struct work *work, struct rt_import_file *file)
 {
@@ -307,7 +285,8 @@ static void end_file(struct work *work, struct rt_import_file *file)
     bool mine = file == &tree->files[tree->turn];
     while (mine) {
         pthread_mutex_unlock(&tree->lock);
-        merge(work, &tree->files[tree->turn]);
+        merge_file(&work->merge, &tree->files[tree->turn]);
+        rt_import_file_release(&tree->files[tree->turn]);
         pthread_mutex_lock(&tree->lock);
         tree->turn++;
         mine = tree->turn < tree->paths.count && tree->files[tree->turn].ended;
@@ -321,7 +300,6 @@ static void read_files(void *context, size_t member)
     struct rt_tree *tree = work->tree;
     size_t at;
     while ((at = atomic_fetch_add(&work->next, 1)) < tree->paths.count) {
-        take_spare(tree, &tree->files[at]);
         tree->reader->read(&tree->files[at]);
         end_file(work, &tree->files[at]);
         size_t done = 1 + atomic_fetch_add(&work->done, 1);
@@ -368,7 +346,6 @@ int rt_tree_import(const char *root, const struct rt_tree_reader *reader,
     free(out->licence);
     out->source = rt_strdup(reader->source);
     out->licence = rt_strdup(reader->licence);
-    free(tree.spare);
     free(tree.files); /* the merge has released each */
     rt_dataset_release(&tree.devices);
     rt_paths_release(&tree.paths);

@@ -22,11 +22,9 @@ struct rt_tree {
     struct rt_paths paths;
     struct rt_import_file *files;    /* one per path */
     struct rt_import_report *report; /* for prepare() and the merge; not for readers */
-    pthread_mutex_t lock;            /* of devices, turn, spare, and the files' `ended` */
+    pthread_mutex_t lock;            /* of devices, turn, and the files' `ended` */
     struct rt_dataset devices;       /* only its devices are used */
     size_t turn;                     /* the file that is merged next */
-    struct rt_sample *spare;         /* memory of a merged file's samples, for the next: fresh pages cost */
-    size_t spare_capacity;           /* more than filling them */
 };
 
 /* A text of the row before, which the next row mostly repeats, and its number; -1: none yet. */

@@ -209,8 +209,8 @@ enum { KINDS = RT_FLAG_QUEUED | RT_FLAG_SCALAR_LOADS | RT_FLAG_SGLANG | RT_FLAG_
 static void time_kernels(const struct rt_dataset *dataset, int side, const int32_t *number,
                          struct times *times)
 {
-    for (size_t i = 0; i < dataset->sample_count; i++) {
-        const struct rt_sample *s = &dataset->samples[i];
+    for (size_t i = 0; i < dataset->samples.count; i++) {
+        const struct rt_sample *s = RT_SAMPLE(dataset, i);
         struct {
             struct rt_call call;
             uint64_t flags;
@@ -291,8 +291,8 @@ int rt_compare_datasets(const struct rt_dataset sides[2], struct rt_report *repo
         time_kernels(&sides[s], s, number, &kernels);
         time_runs(&sides[s], s, number, &runs);
         char *path = rt_format("samples_%c", "ab"[s]);
-        rt_report_add_fact(report, path, json_integer((json_int_t)sides[s].sample_count), s == 0 ? "A" : "B",
-                           "%zu kernels, %zu runs, %zu devices, uuid %s", sides[s].sample_count,
+        rt_report_add_fact(report, path, json_integer((json_int_t)sides[s].samples.count), s == 0 ? "A" : "B",
+                           "%zu kernels, %zu runs, %zu devices, uuid %s", sides[s].samples.count,
                            sides[s].workload_count, sides[s].device_count, sides[s].uuid);
         free(path);
     }

@@ -156,7 +156,7 @@ struct rt_scored_pools {
 };
 
 struct rt_scored_worst {
-    const struct rt_sample *sample;
+    struct rt_sample sample;
     const char *device, *kernel; /* kernel: name of the main kernel, "" unknown */
     double forecast, error;      /* of the first candidate; error in percent, signed */
 };
@@ -204,6 +204,7 @@ struct rt_scored_disagreement {
 struct rt_evaluation {
     /* Borrowed: texts and samples are the dataset's, so dataset and candidates outlive the evaluation. */
     const struct rt_candidate *candidates;
+    const struct rt_dataset *dataset;
     struct rt_evaluate_options options;
     /* Owned: rt_evaluation_release. */
     bool workloads;                              /* rows are runs of whole models, else kernels */
@@ -212,9 +213,9 @@ struct rt_evaluation {
     size_t candidate_count, column_count, floor; /* columns: candidates first; floor: its number */
     struct rt_scored_column column[RT_MAX_SCORED];
     size_t row_count;
-    double *measured;                /* (row_count), in the target's unit */
-    const struct rt_sample **sample; /* (row_count) of kernels, else NULL */
-    struct rt_scored_run *run;       /* (row_count) of whole models, else NULL */
+    double *measured;          /* (row_count), in the target's unit */
+    uint32_t *sample;          /* (row_count) of kernels: rows of the dataset, else NULL */
+    struct rt_scored_run *run; /* (row_count) of whole models, else NULL */
     struct rt_scored_group *groups;
     size_t group_count, group_capacity;
     /* Kernels: device x op, nothing, and pooled over devices. Whole models: device x mode, model x mode, and

@@ -202,9 +202,9 @@ static uint32_t value_of(struct kernels *kernels, const struct rt_sample *sample
 static void pick_samples(struct kernels *kernels)
 {
     const struct rt_dataset *dataset = kernels->dataset;
-    kernels->picked = rt_malloc((dataset->sample_count + 1) * sizeof *kernels->picked);
-    for (size_t i = 0; i < dataset->sample_count; i++) {
-        const struct rt_sample *sample = &dataset->samples[i];
+    kernels->picked = rt_malloc((dataset->samples.count + 1) * sizeof *kernels->picked);
+    for (size_t i = 0; i < dataset->samples.count; i++) {
+        const struct rt_sample *sample = RT_SAMPLE(dataset, i);
         enum rt_left_out reason = check(kernels, sample);
         if (reason != RT_LEFT_COUNT) {
             kernels->evaluation->left_out[reason][sample->call.op]++;
@@ -224,7 +224,8 @@ enum { BATCH = 4096 }; /* kernels forecast at once, between two updates of the p
 
 struct batch {
     struct rt_query query[BATCH];
-    const struct rt_sample *sample[BATCH];
+    struct rt_sample sample[BATCH];
+    uint32_t row[BATCH]; /* of the dataset */
     double forecast[RT_MAX_CANDIDATES][BATCH];
     uint8_t skip[RT_MAX_CANDIDATES][BATCH];
 };
@@ -287,9 +288,9 @@ static void add_row(struct kernels *kernels, const struct rt_device *device, con
                     size_t i)
 {
     struct rt_evaluation *evaluation = kernels->evaluation;
-    const struct rt_sample *sample = batch->sample[i];
+    const struct rt_sample *sample = &batch->sample[i];
     size_t row = evaluation->row_count++;
-    evaluation->sample[row] = sample;
+    evaluation->sample[row] = batch->row[i];
     evaluation->measured[row] = rt_target_measured(evaluation->target, sample);
     for (size_t c = 0; c < evaluation->candidate_count; c++) {
         evaluation->column[c].value[row] = batch->forecast[c][i];
@@ -311,8 +312,9 @@ static void forecast_batch(struct kernels *kernels, const struct rt_device *devi
 {
     struct rt_evaluation *evaluation = kernels->evaluation;
     for (size_t i = 0; i < count; i++) {
-        batch->sample[i] = &kernels->dataset->samples[picked[i].sample];
-        rt_query_of_sample(batch->sample[i], evaluation->options.measured_tiles, &batch->query[i]);
+        batch->row[i] = picked[i].sample;
+        batch->sample[i] = rt_dataset_sample(kernels->dataset, picked[i].sample);
+        rt_query_of_sample(&batch->sample[i], evaluation->options.measured_tiles, &batch->query[i]);
     }
     for (size_t c = 0; c < evaluation->candidate_count; c++)
         rt_predictor_forecast(&evaluation->candidates[c].predictor, device, batch->query, count,
@@ -323,7 +325,7 @@ static void forecast_batch(struct kernels *kernels, const struct rt_device *devi
         if (reason == RT_LEFT_COUNT)
             add_row(kernels, device, batch, i);
         else
-            evaluation->left_out[reason][batch->sample[i]->call.op]++;
+            evaluation->left_out[reason][batch->sample[i].call.op]++;
     }
 }
 
@@ -344,7 +346,7 @@ static bool group_held_out(const struct rt_evaluation *evaluation, const struct 
     if (judges_energy(evaluation) && candidate != NULL)
         held_out = rt_energy_model_find(&candidate->predictor.energy, device) == NULL;
     for (size_t r = group->first; r < group->first + group->count; r++)
-        dtype[evaluation->sample[r]->call.dtype] = true;
+        dtype[RT_SAMPLE(evaluation->dataset, evaluation->sample[r])->call.dtype] = true;
     for (int d = 0; d < RT_DTYPE_COUNT; d++)
         held_out &= !dtype[d] || is_held_out(candidate, device->name, (enum rt_op_id)group->key[RT_KEY_OP],
                                              (enum rt_dtype)d);
@@ -365,7 +367,8 @@ static void close_group(struct kernels *kernels, enum rt_op_id op, int32_t devic
     if (group.count == 0)
         return;
     for (size_t r = first; r < evaluation->row_count; r++)
-        group.synthetic += (evaluation->sample[r]->flags & RT_FLAG_SYNTHETIC) != 0;
+        group.synthetic +=
+            (RT_SAMPLE(kernels->dataset, evaluation->sample[r])->flags & RT_FLAG_SYNTHETIC) != 0;
     for (size_t c = 0; c < evaluation->candidate_count; c++)
         group.held_out[c] = group_held_out(
             evaluation, &group, rt_candidates_fitted(evaluation->candidates, evaluation->candidate_count, c),
@@ -378,7 +381,7 @@ static void close_group(struct kernels *kernels, enum rt_op_id op, int32_t devic
 static void forecast_group(struct kernels *kernels, struct batch *batch, size_t from, size_t to,
                            struct rt_progress *progress)
 {
-    const struct rt_sample *some = &kernels->dataset->samples[kernels->picked[from].sample];
+    const struct rt_sample *some = RT_SAMPLE(kernels->dataset, kernels->picked[from].sample);
     const struct rt_device *device = &kernels->dataset->devices[some->device];
     size_t first = kernels->evaluation->row_count;
     for (size_t done = from; done < to;) {
@@ -503,9 +506,9 @@ static void find_worst(const struct kernels *kernels)
             at--;
         for (; at > 0 && fabs(error) > fabs(worst[at - 1].error); at--)
             worst[at] = worst[at - 1];
-        const struct rt_sample *sample = evaluation->sample[r];
+        const struct rt_sample *sample = RT_SAMPLE(kernels->dataset, evaluation->sample[r]);
         worst[at] =
-            (struct rt_scored_worst){.sample = sample,
+            (struct rt_scored_worst){.sample = *sample,
                                      .device = kernels->dataset->devices[sample->device].name,
                                      .kernel = rt_strings_get(&kernels->dataset->kernels, sample->kernel),
                                      .forecast = evaluation->column[0].value[r],
@@ -543,11 +546,12 @@ int rt_evaluate_kernels(const struct rt_dataset *dataset, const struct rt_candid
     struct kernels kernels = {.evaluation = &evaluation, .dataset = dataset};
     const struct rt_candidate *reference = rt_candidates_reference(candidates, count);
     int status = rt_evaluation_init(&evaluation, candidates, count, options, target_of(options, reference),
-                                    dataset->sample_count);
+                                    dataset->samples.count);
     if (status != RT_OK)
         return status;
-    evaluation.total = dataset->sample_count;
-    evaluation.sample = rt_malloc((dataset->sample_count + 1) * sizeof(const struct rt_sample *));
+    evaluation.total = dataset->samples.count;
+    evaluation.dataset = dataset;
+    evaluation.sample = rt_malloc((dataset->samples.count + 1) * sizeof *evaluation.sample);
     evaluation.split =
         reference != NULL ? reference->predictor.split : (struct rt_split_rule)RT_SPLIT_DEFAULT;
     add_columns_beside(&kernels);

@@ -37,8 +37,8 @@ static int find_dim(const struct rt_call *call, const char *name)
 /* The value of a property as text, "" where the sample has none: gpu, dtype, phase; kind, of convolutions:
  * the first of depthwise, grouped, first (up to 8 channels), strided, 1x1, 3x3, other; a dim of its op; an
  * attribute of its group. */
-static void kernel_property(const struct rt_dataset *dataset, const struct rt_sample *sample, const char *grade,
-                            const char *name, char *out, size_t size)
+static void kernel_property(const struct rt_dataset *dataset, const struct rt_sample *sample,
+                            const char *grade, const char *name, char *out, size_t size)
 {
     const struct rt_call *call = &sample->call;
     const struct {
@@ -76,8 +76,8 @@ void rt_kernel_properties(const struct rt_dataset *dataset, const struct rt_samp
 static bool some_has(const struct rt_dataset *dataset, const char *name)
 {
     char value[160] = "";
-    for (size_t i = 0; value[0] == '\0' && i < dataset->sample_count; i++)
-        kernel_property(dataset, &dataset->samples[i], "any", name, value, sizeof value);
+    for (size_t i = 0; value[0] == '\0' && i < dataset->samples.count; i++)
+        kernel_property(dataset, RT_SAMPLE(dataset, i), "any", name, value, sizeof value);
     return value[0] != '\0';
 }
 

@@ -171,10 +171,10 @@ static void add_worst(struct rt_report *report, const struct rt_evaluation *eval
     struct rt_table *table = rt_table_new(columns, RT_COUNT(columns));
     for (size_t i = 0; i < evaluation->worst_count; i++) {
         const struct rt_scored_worst *worst = &evaluation->worst[i];
-        const struct rt_call *call = &worst->sample->call;
+        const struct rt_call *call = &worst->sample.call;
         char dims[512];
         rt_call_dims(call, dims, sizeof dims);
-        rt_table_row(table, worst->error, rt_target_measured(evaluation->target, worst->sample),
+        rt_table_row(table, worst->error, rt_target_measured(evaluation->target, &worst->sample),
                      worst->forecast, worst->device, rt_ops[call->op].name, rt_dtypes[call->dtype].name, dims,
                      worst->kernel[0] != '\0' ? worst->kernel : NULL, evaluation->candidates[0].label);
         rt_table_row_json(table, "dims", dims_json(call));
@@ -242,7 +242,7 @@ static struct rt_table *new_each_table(const struct rt_evaluation *evaluation)
 static void add_each_row(struct rt_table *table, const struct rt_evaluation *evaluation,
                          const struct rt_dataset *dataset, size_t row, bool held_out)
 {
-    const struct rt_sample *sample = evaluation->sample[row];
+    const struct rt_sample *sample = RT_SAMPLE(dataset, evaluation->sample[row]);
     const struct rt_call *call = &sample->call;
     const struct cell cell = {evaluation, row};
     double forecast = evaluation->column[0].value[row],

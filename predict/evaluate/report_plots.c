@@ -29,8 +29,9 @@ static const char *series_name(const struct rt_evaluation *evaluation, size_t se
 
 static size_t series_of(const struct rt_evaluation *evaluation, size_t row)
 {
-    return evaluation->workloads ? evaluation->run[row].workload->mode
-                                 : (size_t)rt_ops[evaluation->sample[row]->call.op].family;
+    return evaluation->workloads
+               ? evaluation->run[row].workload->mode
+               : (size_t)rt_ops[RT_SAMPLE(evaluation->dataset, evaluation->sample[row])->call.op].family;
 }
 
 static const char *rows_name(const struct rt_evaluation *evaluation)

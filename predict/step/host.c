@@ -198,8 +198,8 @@ static bool is_copy_in(const struct rt_sample *sample)
 
 static void add_samples(const struct rt_dataset *dataset, struct found found[RT_TRANSFER_COUNT])
 {
-    for (size_t i = 0; i < dataset->sample_count; i++) {
-        const struct rt_sample *sample = &dataset->samples[i];
+    for (size_t i = 0; i < dataset->samples.count; i++) {
+        const struct rt_sample *sample = RT_SAMPLE(dataset, i);
         if (sample->call.op == RT_OP_LAUNCH && sample->latency_us > 0)
             found[LAUNCHES].value[found[LAUNCHES].count++] = sample->latency_us;
         if (!is_copy_in(sample))
@@ -215,7 +215,7 @@ static int from_dataset(const struct rt_dataset *dataset, const char *path, stru
 {
     struct found found[RT_TRANSFER_COUNT] = {0};
     for (int c = 0; c < RT_TRANSFER_COUNT; c++)
-        found[c].value = rt_malloc((dataset->sample_count + 1) * sizeof(double));
+        found[c].value = rt_malloc((dataset->samples.count + 1) * sizeof(double));
     add_samples(dataset, found);
     double pageable = rt_median(found[RT_TRANSFER_PAGEABLE].value, found[RT_TRANSFER_PAGEABLE].count),
            pinned = rt_median(found[RT_TRANSFER_PINNED].value, found[RT_TRANSFER_PINNED].count);

@@ -44,13 +44,13 @@ static void make_plan(uint64_t seed, size_t count, struct rt_plan *plan)
 static int each_kernel_once(const struct rt_plan *plan, const struct rt_dataset *dataset, size_t devices)
 {
     char *seen = calloc(plan->count * devices, 1);
-    int good = dataset->sample_count == plan->count * devices && dataset->device_count == devices;
-    for (size_t i = 0; good && i < dataset->sample_count; i++) {
+    int good = dataset->samples.count == plan->count * devices && dataset->device_count == devices;
+    for (size_t i = 0; good && i < dataset->samples.count; i++) {
         struct rt_task task;
-        rt_task_init(&task, dataset->samples[i].call.op, dataset->samples[i].call.dtype);
-        memcpy(task.call.dim, dataset->samples[i].call.dim, sizeof task.call.dim);
+        rt_task_init(&task, RT_SAMPLE(dataset, i)->call.op, RT_SAMPLE(dataset, i)->call.dtype);
+        memcpy(task.call.dim, RT_SAMPLE(dataset, i)->call.dim, sizeof task.call.dim);
         ptrdiff_t at = rt_plan_find(plan, &task);
-        good = at >= 0 && seen[(size_t)at * devices + (size_t)dataset->samples[i].device]++ == 0;
+        good = at >= 0 && seen[(size_t)at * devices + (size_t)RT_SAMPLE(dataset, i)->device]++ == 0;
     }
     free(seen);
     return good;
@@ -77,12 +77,13 @@ static void test_a_whole_collection(void)
     RT_ASSERT_OK(rt_dataset_read(output, &read));
     CU_ASSERT_TRUE(each_kernel_once(&plan, &read, 2));
     CU_ASSERT_STRING_EQUAL(read.uuid, collected.dataset.uuid);
-    CU_ASSERT_STRING_EQUAL(rt_dataset_attribute(&read, read.samples[0].group, "backend"), "synthetic");
-    CU_ASSERT_STRING_EQUAL(rt_dataset_attribute(&read, read.samples[0].group, "latency_statistic"), "median");
-    CU_ASSERT_STRING_EQUAL(rt_dataset_attribute(&read, read.samples[0].group, "seed"), "1");
+    CU_ASSERT_STRING_EQUAL(rt_dataset_attribute(&read, RT_SAMPLE(&read, 0)->group, "backend"), "synthetic");
+    CU_ASSERT_STRING_EQUAL(rt_dataset_attribute(&read, RT_SAMPLE(&read, 0)->group, "latency_statistic"),
+                           "median");
+    CU_ASSERT_STRING_EQUAL(rt_dataset_attribute(&read, RT_SAMPLE(&read, 0)->group, "seed"), "1");
     int bad = 0;
-    for (size_t i = 0; i < read.sample_count; i++) {
-        const struct rt_sample *s = &read.samples[i];
+    for (size_t i = 0; i < read.samples.count; i++) {
+        const struct rt_sample *s = RT_SAMPLE(&read, i);
         bad += s->flags != RT_FLAG_SYNTHETIC || s->split != RT_SPLIT_NONE || s->tile[0] < 1 || s->grid[0] < 1;
         bad += !(s->latency_min_us <= s->latency_us && s->latency_us == s->latency_median_us &&
                  s->latency_min_us > 0);
@@ -116,8 +117,8 @@ static void test_summary_counts(void)
     CU_ASSERT_TRUE(throttled > 20 && throttled < 80);
     CU_ASSERT_TRUE(unstable <= 200);
     int bad = 0;
-    for (size_t i = 0; i < collected.dataset.sample_count; i++) {
-        const struct rt_sample *s = &collected.dataset.samples[i];
+    for (size_t i = 0; i < collected.dataset.samples.count; i++) {
+        const struct rt_sample *s = RT_SAMPLE(&collected.dataset, i);
         const char *why = rt_dataset_attribute(&collected.dataset, s->group, "failure");
         bool out = (s->flags & RT_FLAG_FAILED) != 0;
         bad +=
@@ -139,8 +140,8 @@ static void test_unstable_is_flagged(void)
     make_plan(1, 20, &plan);
     RT_ASSERT_OK(rt_collect(&job, &collected));
     size_t unstable = 0;
-    for (size_t i = 0; i < collected.dataset.sample_count; i++)
-        unstable += (collected.dataset.samples[i].flags & RT_FLAG_UNSTABLE) != 0;
+    for (size_t i = 0; i < collected.dataset.samples.count; i++)
+        unstable += (RT_SAMPLE(&collected.dataset, i)->flags & RT_FLAG_UNSTABLE) != 0;
     CU_ASSERT_TRUE(unstable >= 38);
     rt_collected_release(&collected);
     rt_plan_release(&plan);
@@ -149,8 +150,8 @@ static void test_unstable_is_flagged(void)
 static size_t count_failures(const struct rt_dataset *dataset, const char *words)
 {
     size_t count = 0;
-    for (size_t i = 0; i < dataset->sample_count; i++) {
-        const char *why = rt_dataset_attribute(dataset, dataset->samples[i].group, "failure");
+    for (size_t i = 0; i < dataset->samples.count; i++) {
+        const char *why = rt_dataset_attribute(dataset, RT_SAMPLE(dataset, i)->group, "failure");
         count += why != NULL && strstr(why, words) != NULL;
     }
     return count;
@@ -194,9 +195,9 @@ static void test_workers_die_and_the_rest_goes_on(void)
     job.backend_options.faults = NULL;
     RT_ASSERT_OK(rt_collect(&job, &whole));
     size_t differing = 0;
-    for (size_t i = 0; i < whole.dataset.sample_count; i++)
-        differing += !(collected.dataset.samples[i].flags & RT_FLAG_FAILED) &&
-                     collected.dataset.samples[i].latency_us != whole.dataset.samples[i].latency_us;
+    for (size_t i = 0; i < whole.dataset.samples.count; i++)
+        differing += !(RT_SAMPLE(&collected.dataset, i)->flags & RT_FLAG_FAILED) &&
+                     RT_SAMPLE(&collected.dataset, i)->latency_us != RT_SAMPLE(&whole.dataset, i)->latency_us;
     CU_ASSERT_EQUAL(differing, 0);
     rt_collected_release(&collected);
     rt_collected_release(&whole);
@@ -220,7 +221,7 @@ static void test_a_device_is_given_up(void)
     CU_ASSERT_TRUE(no_child_is_left());
     job.budget_s = 0;
     RT_ASSERT_OK(rt_collect(&job, &collected));
-    CU_ASSERT_EQUAL(collected.dataset.sample_count, 10);
+    CU_ASSERT_EQUAL(collected.dataset.samples.count, 10);
     CU_ASSERT_EQUAL(count_lost(&collected), 10);
     rt_collected_release(&collected);
     rt_plan_release(&plan);
@@ -276,11 +277,11 @@ static void test_throttled_is_measured_again(void)
     job.backend_options.faults = NULL;
     RT_ASSERT_OK(rt_collect(&job, &whole));
     size_t recovered = 0, throttled = 0, bad = 0, retried = 0;
-    for (size_t i = 0; i < collected.dataset.sample_count; i++) {
-        const struct rt_sample *s = &collected.dataset.samples[i];
+    for (size_t i = 0; i < collected.dataset.samples.count; i++) {
+        const struct rt_sample *s = RT_SAMPLE(&collected.dataset, i);
         const char *retries = rt_dataset_attribute(&collected.dataset, s->group, "throttle_retries");
         const char *why = rt_dataset_attribute(&collected.dataset, s->group, "throttle");
-        double slower = s->latency_us / whole.dataset.samples[i].latency_us;
+        double slower = s->latency_us / RT_SAMPLE(&whole.dataset, i)->latency_us;
         bool flagged = (s->flags & RT_FLAG_THROTTLED) != 0;
         throttled += flagged;
         recovered += retries != NULL && !flagged;
@@ -319,8 +320,8 @@ static void test_energy(void)
     job.backend_options.faults = "oom=0.2";
     make_plan(1, 40, &plan);
     RT_ASSERT_OK(rt_collect(&job, &collected));
-    for (size_t i = 0; i < collected.dataset.sample_count; i++) {
-        const struct rt_sample *s = &collected.dataset.samples[i];
+    for (size_t i = 0; i < collected.dataset.samples.count; i++) {
+        const struct rt_sample *s = RT_SAMPLE(&collected.dataset, i);
         bad += s->flags & RT_FLAG_FAILED ? !isnan(s->energy_mj)
                                          : !(fabs(s->energy_mj / roofline_mj(s) - 1) < 0.02);
     }
@@ -330,8 +331,8 @@ static void test_energy(void)
     job.backend = &silent;
     job.output = rt_test_path("silent.h5");
     RT_ASSERT_OK(rt_collect(&job, &collected));
-    for (size_t i = 0; i < collected.dataset.sample_count; i++)
-        bad += !isnan(collected.dataset.samples[i].energy_mj);
+    for (size_t i = 0; i < collected.dataset.samples.count; i++)
+        bad += !isnan(RT_SAMPLE(&collected.dataset, i)->energy_mj);
     CU_ASSERT_EQUAL(bad, 0);
     rt_collected_release(&collected);
     rt_plan_release(&plan);
@@ -348,7 +349,7 @@ static void collect_shards(const struct rt_plan *plan, size_t shards, struct rt_
         struct rt_collected collected;
         job.shard = (struct rt_shard){i, shards};
         RT_ASSERT_OK(rt_collect(&job, &collected));
-        CU_ASSERT_EQUAL(collected.planned, collected.dataset.sample_count);
+        CU_ASSERT_EQUAL(collected.planned, collected.dataset.samples.count);
         RT_ASSERT_OK(rt_dataset_append(merged, &collected.dataset));
         rt_collected_release(&collected);
     }
@@ -431,9 +432,9 @@ static void test_variants(void)
     *opens_left = 100;
     RT_ASSERT_OK(rt_collect(&job, &collected));
     CU_ASSERT_EQUAL(collected.measured, RT_VARIANT_COUNT);
-    CU_ASSERT_EQUAL_FATAL(collected.dataset.sample_count, 2 * RT_VARIANT_COUNT);
-    for (size_t i = 0; i < collected.dataset.sample_count; i++) {
-        int32_t group = collected.dataset.samples[i].group;
+    CU_ASSERT_EQUAL_FATAL(collected.dataset.samples.count, 2 * RT_VARIANT_COUNT);
+    for (size_t i = 0; i < collected.dataset.samples.count; i++) {
+        int32_t group = RT_SAMPLE(&collected.dataset, i)->group;
         const char *layout = rt_dataset_attribute(&collected.dataset, group, "layout");
         const char *memory = rt_dataset_attribute(&collected.dataset, group, "host_memory");
         const char *algorithm = rt_dataset_attribute(&collected.dataset, group, "algorithm");
@@ -542,14 +543,16 @@ static void test_budget(void)
     begin_and_stop(output, &plan); /* a budget of 0 s ends a begun collection */
     job.backend_options.faults = "slow=2";
     RT_ASSERT_OK(rt_collect(&job, &collected));
-    CU_ASSERT_TRUE(collected.dataset.sample_count > 0 && collected.dataset.sample_count < collected.planned);
+    CU_ASSERT_TRUE(collected.dataset.samples.count > 0 &&
+                   collected.dataset.samples.count < collected.planned);
     CU_ASSERT_FALSE(exists(output, ".journal"));
     rt_collected_release(&collected);
     job.overwrite = true;
     job.backend_options.faults = NULL;
     job.budget_s = 0.05;
     RT_ASSERT_OK(rt_collect(&job, &collected));
-    CU_ASSERT_TRUE(collected.dataset.sample_count > 5 && collected.dataset.sample_count < collected.planned);
+    CU_ASSERT_TRUE(collected.dataset.samples.count > 5 &&
+                   collected.dataset.samples.count < collected.planned);
     rt_collected_release(&collected);
     rt_plan_release(&plan);
 }
@@ -568,18 +571,18 @@ static void test_repeats_show_drift(void)
     const struct rt_dataset *dataset = &collected.dataset;
     CU_ASSERT_EQUAL(collected.kernels, 600);
     CU_ASSERT_EQUAL(collected.measured, 600);
-    CU_ASSERT_TRUE(dataset->sample_count >= 602);
+    CU_ASSERT_TRUE(dataset->samples.count >= 602);
     rt_health_judge(dataset, &health);
     size_t repeats = 0, wrong = 0;
-    for (size_t i = 0; i < dataset->sample_count; i++) {
-        bool repeat = (dataset->samples[i].flags & RT_FLAG_REPEAT) != 0;
+    for (size_t i = 0; i < dataset->samples.count; i++) {
+        bool repeat = (RT_SAMPLE(dataset, i)->flags & RT_FLAG_REPEAT) != 0;
         wrong += repeat != (health.row[i] == RT_ROW_REPEAT);
-        wrong += repeat && memcmp(&dataset->samples[i].call, &dataset->samples[i - 1].call,
-                                  sizeof dataset->samples[i].call) != 0; /* behind its kernel */
+        wrong += repeat && memcmp(&RT_SAMPLE(dataset, i)->call, &RT_SAMPLE(dataset, i - 1)->call,
+                                  sizeof(struct rt_call)) != 0; /* behind its kernel */
         repeats += repeat;
     }
     CU_ASSERT_EQUAL(wrong, 0);
-    CU_ASSERT_EQUAL(repeats, dataset->sample_count - 600);
+    CU_ASSERT_EQUAL(repeats, dataset->samples.count - 600);
     CU_ASSERT_TRUE(health.sessions[0].repeats >= 2 && health.sessions[0].drift > RT_DRIFT);
     CU_ASSERT_TRUE(health.complaint_count > 0 && strstr(health.complaints[0].text, "was repeated") != NULL);
     rt_health_release(&health);
@@ -612,15 +615,17 @@ static void test_interrupted_equals_uninterrupted(void)
             RT_ASSERT_OK(rt_journal_begin(&journal, &header));
             rt_dataset_release(&header);
         }
-        CU_ASSERT_EQUAL(journal.saved.sample_count, 20 * begun);
+        CU_ASSERT_EQUAL(journal.saved.samples.count, 20 * begun);
         struct rt_dataset part = one.dataset; /* a window of it */
-        part.samples += 20 * begun;
-        part.sample_count = 20;
+        part.samples = (struct rt_rows){.kind = &rt_sample_rows};
+        for (size_t i = 0; i < 20; i++)
+            rt_dataset_add_sample(&part, RT_SAMPLE(&one.dataset, 20 * begun + i));
         RT_ASSERT_OK(rt_journal_save(&journal, &part));
+        rt_rows_release(&part.samples);
         rt_journal_close(&journal);
     }
     RT_ASSERT_OK(rt_collect(&job, &many));
-    CU_ASSERT_EQUAL(many.dataset.sample_count, one.dataset.sample_count);
+    CU_ASSERT_EQUAL(many.dataset.samples.count, one.dataset.samples.count);
     CU_ASSERT_STRING_EQUAL(many.dataset.uuid, one.dataset.uuid);
     rt_collected_release(&one);
     rt_collected_release(&many);

@@ -113,9 +113,9 @@ static void test_an_illegal_access_ends_the_worker_only(void)
     struct rt_collected collected;
     RT_ASSERT_OK(rt_plan_read(file, &request, &plan));
     RT_ASSERT_OK(rt_collect(&job, &collected));
-    CU_ASSERT_EQUAL(collected.dataset.sample_count, 4);
-    for (size_t i = 0; i < collected.dataset.sample_count; i++) {
-        const struct rt_sample *sample = &collected.dataset.samples[i];
+    CU_ASSERT_EQUAL(collected.dataset.samples.count, 4);
+    for (size_t i = 0; i < collected.dataset.samples.count; i++) {
+        const struct rt_sample *sample = RT_SAMPLE(&collected.dataset, i);
         const char *failure = rt_dataset_attribute(&collected.dataset, sample->group, "failure");
         bool illegal = sample->call.op == RT_OP_FILL;
         CU_ASSERT_EQUAL((sample->flags & RT_FLAG_FAILED) != 0, illegal);

@@ -4,6 +4,7 @@
 #include "datasets/dataset_input.h"
 #include "datasets/split.h"
 #include "datasets/damage.h"
+#include "sample_rows.h"
 #include "test.h"
 
 #include <hdf5.h>
@@ -49,11 +50,11 @@ static void test_round_trip(void)
     make(&a, 1000);
     RT_ASSERT_OK(rt_dataset_write(&a, one));
     RT_ASSERT_OK(rt_dataset_read(one, &b));
-    CU_ASSERT_EQUAL(b.sample_count, 1000);
-    CU_ASSERT_EQUAL(memcmp(a.samples, b.samples, 1000 * sizeof *a.samples), 0);
-    CU_ASSERT_STRING_EQUAL(rt_strings_get(&b.kernels, b.samples[1].kernel), "even");
-    CU_ASSERT_STRING_EQUAL(rt_dataset_attribute(&b, b.samples[0].group, "cuda"), "12");
-    CU_ASSERT_PTR_NULL(rt_dataset_attribute(&b, b.samples[2].group, "cuda"));
+    CU_ASSERT_EQUAL(b.samples.count, 1000);
+    CU_ASSERT_TRUE(same_samples(&a, &b));
+    CU_ASSERT_STRING_EQUAL(rt_strings_get(&b.kernels, RT_SAMPLE(&b, 1)->kernel), "even");
+    CU_ASSERT_STRING_EQUAL(rt_dataset_attribute(&b, RT_SAMPLE(&b, 0)->group, "cuda"), "12");
+    CU_ASSERT_PTR_NULL(rt_dataset_attribute(&b, RT_SAMPLE(&b, 2)->group, "cuda"));
     CU_ASSERT_EQUAL(b.workloads[0].end_to_end_us, 1e6);
     RT_ASSERT_OK(rt_dataset_write(&b, two));
     struct image image_one = read_image(one), image_two = read_image(two);
@@ -71,10 +72,10 @@ static void test_append_and_duplicates(void)
     make(&a, 10);
     make(&b, 12);
     RT_ASSERT_OK(rt_dataset_append(&a, &b));
-    CU_ASSERT_EQUAL(a.sample_count, 22);
+    CU_ASSERT_EQUAL(a.samples.count, 22);
     CU_ASSERT_EQUAL(a.device_count, 1);
     CU_ASSERT_EQUAL(rt_dataset_drop_duplicates(&a), 10 + 1); /* samples and the workload */
-    CU_ASSERT_EQUAL(a.sample_count, 12);
+    CU_ASSERT_EQUAL(a.samples.count, 12);
     b.devices[0].bandwidth_gbs = 1;
     RT_ASSERT_FAILS(rt_dataset_append(&a, &b), RT_EFORMAT, "bandwidth_gbs is 900 in one description and 1");
     rt_dataset_release(&a);
@@ -100,7 +101,7 @@ static void test_input_of_several(void)
     rt_names_add(&names, paths[1]);
     RT_ASSERT_OK(rt_dataset_input_read(&names, &input));
     CU_ASSERT_EQUAL(input.dataset.device_count, 1);
-    CU_ASSERT_EQUAL(input.dataset.sample_count, 5);
+    CU_ASSERT_EQUAL(input.dataset.samples.count, 5);
     CU_ASSERT_EQUAL(input.dataset.devices[0].clock_mhz, first.devices[0].clock_mhz);
     CU_ASSERT_EQUAL(input.dataset.devices[0].power_w, second.devices[0].power_w); /* what it lacks */
     rt_dataset_input_release(&input);
@@ -111,8 +112,7 @@ static void test_input_of_several(void)
 
 static bool same_content(const struct rt_dataset *a, const struct rt_dataset *b)
 {
-    return a->sample_count == b->sample_count && a->workload_count == b->workload_count &&
-           memcmp(a->samples, b->samples, a->sample_count * sizeof *a->samples) == 0 &&
+    return same_samples(a, b) && a->workload_count == b->workload_count &&
            memcmp(a->devices, b->devices, a->device_count * sizeof *a->devices) == 0 &&
            strcmp(a->source, b->source) == 0 && strcmp(a->uuid, b->uuid) == 0 &&
            a->kernels.size == b->kernels.size &&
@@ -235,8 +235,8 @@ static void test_version_1(void)
 {
     struct rt_dataset a, b;
     RT_ASSERT_OK(rt_dataset_read(RT_SOURCE_DIR "/tests/data/dataset_v1.h5", &a));
-    CU_ASSERT_TRUE_FATAL(a.sample_count == 1 && a.workload_count == 2);
-    CU_ASSERT_EQUAL(a.samples[0].latency_us, 1.5);
+    CU_ASSERT_TRUE_FATAL(a.samples.count == 1 && a.workload_count == 2);
+    CU_ASSERT_EQUAL(RT_SAMPLE(&a, 0)->latency_us, 1.5);
     CU_ASSERT_EQUAL(a.workloads[0].backward_us, 2000);
     for (int i = 0; i < 2; i++)
         CU_ASSERT_TRUE(isnan(a.workloads[i].kernels_forward_us) && isnan(a.workloads[i].kernels_backward_us));

@@ -84,20 +84,20 @@ static void test_sorted_alike(void)
     rt_dataset_stamp(&a);
     rt_dataset_stamp(&b);
     CU_ASSERT_STRING_EQUAL(a.uuid, b.uuid);
-    CU_ASSERT_EQUAL(a.sample_count, ROWS);
+    CU_ASSERT_EQUAL(a.samples.count, ROWS);
     CU_ASSERT_EQUAL(b.group_count, 5);
     CU_ASSERT_EQUAL(b.kernels.count, 7);
     CU_ASSERT_STRING_EQUAL(a.devices[0].name, "A");
     int bad = 0;
     for (size_t i = 1; i < ROWS; i++) {
-        const struct rt_sample *before = &a.samples[i - 1], *now = &a.samples[i];
+        const struct rt_sample *before = RT_SAMPLE(&a, i - 1), *now = RT_SAMPLE(&a, i);
         bad += before->device > now->device;
         bad += before->device == now->device && before->call.op > now->call.op;
         bad += before->device == now->device && before->call.op == now->call.op &&
                before->call.dtype > now->call.dtype;
     }
     for (size_t i = 0; i < ROWS; i++) { /* every row still says what it said */
-        const struct rt_sample *s = &a.samples[i];
+        const struct rt_sample *s = RT_SAMPLE(&a, i);
         int was = (int)s->latency_us - 1;
         char text[32];
         snprintf(text, sizeof text, "stages=%d", was % 5);
@@ -123,16 +123,16 @@ static void test_arranged(void)
     for (size_t i = 0; i < ROWS; i++)
         order[i] = ROWS - 1 - i;
     rt_dataset_arrange(&dataset, order);
-    CU_ASSERT_EQUAL(dataset.samples[0].latency_us, ROWS);
-    CU_ASSERT_EQUAL(dataset.samples[0].device, 0);
+    CU_ASSERT_EQUAL(RT_SAMPLE(&dataset, 0)->latency_us, ROWS);
+    CU_ASSERT_EQUAL(RT_SAMPLE(&dataset, 0)->device, 0);
     CU_ASSERT_STRING_EQUAL(dataset.devices[0].name, "B"); /* 199 % 4 is not 0 */
-    CU_ASSERT_EQUAL(dataset.samples[0].group, 0);
+    CU_ASSERT_EQUAL(RT_SAMPLE(&dataset, 0)->group, 0);
     CU_ASSERT_STRING_EQUAL(rt_dataset_attribute(&dataset, 0, "algorithm"), "stages=4");
     rt_dataset_release(&dataset);
     rt_dataset_init(&dataset);
     rt_dataset_arrange(&dataset, order);
     rt_dataset_sort(&dataset);
-    CU_ASSERT_EQUAL(dataset.sample_count, 0);
+    CU_ASSERT_EQUAL(dataset.samples.count, 0);
     rt_dataset_release(&dataset);
 }
 

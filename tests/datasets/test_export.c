@@ -154,7 +154,7 @@ static void test_edited(void)
           file);
     fclose(file);
     RT_ASSERT_OK(import("csv", rt_test_path("edited"), &back, &report));
-    CU_ASSERT_EQUAL(back.sample_count, dataset.sample_count + 1);
+    CU_ASSERT_EQUAL(back.samples.count, dataset.samples.count + 1);
     CU_ASSERT_EQUAL_FATAL(report.refused.count, 1);
     CU_ASSERT_PTR_NOT_NULL(strstr(report.refused.text[0], "unknown GPU \"NVIDIA H200\": devices.csv"));
     CU_ASSERT_STRING_NOT_EQUAL(back.uuid, dataset.uuid);
@@ -178,10 +178,11 @@ static void test_by_hand(void)
     rt_test_write("hand/samples.csv",
                   "op,dtype,device,latency_us,dim0,dim1,kernel\nadd,fp32,Mine,1.5,8,16,my_add\n");
     RT_ASSERT_OK(import("csv", rt_test_path("hand"), &d, &report));
-    CU_ASSERT_TRUE(d.sample_count == 1 && d.samples[0].call.op == RT_OP_ADD &&
-                   d.samples[0].call.dim[1] == 16);
-    CU_ASSERT_TRUE(isnan(d.samples[0].energy_mj) && d.samples[0].count == -1 && d.samples[0].group == -1);
-    CU_ASSERT_STRING_EQUAL(rt_strings_get(&d.kernels, d.samples[0].kernel), "my_add");
+    CU_ASSERT_TRUE(d.samples.count == 1 && RT_SAMPLE(&d, 0)->call.op == RT_OP_ADD &&
+                   RT_SAMPLE(&d, 0)->call.dim[1] == 16);
+    CU_ASSERT_TRUE(isnan(RT_SAMPLE(&d, 0)->energy_mj) && RT_SAMPLE(&d, 0)->count == -1 &&
+                   RT_SAMPLE(&d, 0)->group == -1);
+    CU_ASSERT_STRING_EQUAL(rt_strings_get(&d.kernels, RT_SAMPLE(&d, 0)->kernel), "my_add");
     rt_import_report_release(&report);
     rt_dataset_release(&d);
 }

@@ -1,5 +1,6 @@
 /* Pictures of samples hold what the dataset holds. */
 #include "plots.h"
+#include "sample_rows.h"
 #include "test.h"
 
 #include "datasets/sample_plots.h"
@@ -61,11 +62,11 @@ static void test_roof(void)
     make_data(&data);
     const struct rt_device *device = &data.devices[0];
     double peak = rt_device_peak_flops(device, RT_FAMILY_BMM, RT_FP32);
-    for (size_t i = 0; i < data.sample_count; i++) {
-        struct rt_sample *sample = &data.samples[i];
-        sample->latency_us = 1e6 * fmax(rt_call_flops(&sample->call) / peak,
-                                        rt_call_bytes(&sample->call) / (1e9 * device->bandwidth_gbs));
-    }
+    for (size_t i = 0; i < data.samples.count; i++)
+        RT_CHANGE(&data, i,
+                  sample.latency_us =
+                      1e6 * fmax(rt_call_flops(&sample.call) / peak,
+                                 rt_call_bytes(&sample.call) / (1e9 * device->bandwidth_gbs)));
     rt_sample_plots_add(report, &data);
     const struct rt_plot *roofline = find_plot(report, "Roofline of Tesla V100-PCIE-32GB");
     const struct rt_series *points = find_series(roofline, "bmm");

@@ -3,6 +3,7 @@
 #include "datasets/import/import.h"
 #include "datasets/validate.h"
 #include "datasets/damage.h"
+#include "sample_rows.h"
 #include "test.h"
 
 #include <math.h>
@@ -62,28 +63,29 @@ static void test_ranges(void)
     static const double bad_latency[] = {0, -1, NAN, INFINITY, 1e-300, 9e-4, 1e11};
     struct rt_dataset d;
     load_mini(&d);
-    struct rt_sample *s = &d.samples[2], kept = *s;
+    const struct rt_sample kept = rt_dataset_sample(&d, 2);
     for (size_t i = 0; i < RT_COUNT(bad_latency); i++) {
-        s->latency_us = bad_latency[i];
+        RT_CHANGE(&d, 2, sample.latency_us = bad_latency[i]);
         check_finds(&d, RT_CHECK_RANGES, 1, "/samples row 2");
     }
-    *s = kept, s->latency_us = NAN, s->flags |= RT_FLAG_FAILED; /* could not run: that is no fault */
+    RT_CHANGE(&d, 2, sample = kept, sample.latency_us = NAN,
+              sample.flags |= RT_FLAG_FAILED); /* could not run: that is no fault */
     check_finds(&d, RT_CHECK_RANGES, 0, "");
-    *s = kept, s->tile[1] = 0;
+    RT_CHANGE(&d, 2, sample = kept, sample.tile[1] = 0);
     check_finds(&d, RT_CHECK_RANGES, 1, "tile");
-    *s = kept, s->block[0] = -7;
+    RT_CHANGE(&d, 2, sample = kept, sample.block[0] = -7);
     check_finds(&d, RT_CHECK_RANGES, 1, "block");
-    *s = kept, s->count = 0;
+    RT_CHANGE(&d, 2, sample = kept, sample.count = 0);
     check_finds(&d, RT_CHECK_RANGES, 1, "count");
-    *s = kept, s->call.dim[RT_MAX_DIMS - 1] = 0;
+    RT_CHANGE(&d, 2, sample = kept, sample.call.dim[RT_MAX_DIMS - 1] = 0);
     check_finds(&d, RT_CHECK_RANGES, 1, "a dim that its op does not have");
-    *s = kept, s->latency_min_us = 2, s->latency_median_us = 1;
+    RT_CHANGE(&d, 2, sample = kept, sample.latency_min_us = 2, sample.latency_median_us = 1);
     check_finds(&d, RT_CHECK_RANGES, 1, "latency_min_us");
-    *s = kept, s->energy_mj = -1;
+    RT_CHANGE(&d, 2, sample = kept, sample.energy_mj = -1);
     check_finds(&d, RT_CHECK_RANGES, 1, "energy_mj");
-    *s = kept, s->flags = 1u << 20;
+    RT_CHANGE(&d, 2, sample = kept, sample.flags = 1u << 20);
     check_finds(&d, RT_CHECK_RANGES, 1, "flags");
-    *s = kept;
+    RT_CHANGE(&d, 2, sample = kept);
     d.workloads[1].end_to_end_us = 0;
     check_finds(&d, RT_CHECK_RANGES, 1, "/workloads row 1 (gpt_mini): end_to_end_us");
     d.workloads[1].end_to_end_us = 1, d.workloads[1].layers = INT64_MAX;
@@ -117,11 +119,9 @@ static void test_duplicates(void)
 {
     struct rt_dataset d;
     load_mini(&d);
-    size_t row = d.sample_count;
-    rt_dataset_add_sample(&d, &(struct rt_sample){0});
-    d.samples[row] = d.samples[3];
+    rt_dataset_add_sample(&d, RT_SAMPLE(&d, 3));
     check_finds(&d, RT_CHECK_DUPLICATES, 1, "/samples row 12 equals an earlier one");
-    d.sample_count--;
+    d.samples.count--;
     rt_dataset_add_workload(&d, &(struct rt_workload){0});
     d.workloads[2] = d.workloads[0];
     check_finds(&d, RT_CHECK_DUPLICATES, 1, "/workloads row 2");
@@ -138,7 +138,7 @@ static void test_devices(void)
         *at = *at == ' ' ? '_' : *at;
     check_finds(&d, RT_CHECK_DEVICES, 1, "is described twice");
     d.device_count--;
-    d.samples[0].call.dtype = RT_FP8; /* no such peak on these */
+    RT_CHANGE(&d, 0, sample.call.dtype = RT_FP8); /* no such peak on these */
     check_finds(&d, RT_CHECK_DEVICES, 1, "in fp8, but no peak for it");
     rt_dataset_release(&d);
 }
@@ -147,7 +147,7 @@ static void test_uuid(void)
 {
     struct rt_dataset d;
     load_mini(&d);
-    d.samples[1].latency_us *= 2; /* not stamped again */
+    RT_CHANGE(&d, 1, sample.latency_us *= 2); /* not stamped again */
     check_finds(&d, RT_CHECK_UUID, 1, "its content makes");
     rt_dataset_release(&d);
 }
@@ -196,10 +196,10 @@ static void test_impossible(void)
 {
     struct rt_dataset d;
     load_mini(&d);
-    for (size_t i = 0; i < d.sample_count; i++) {
-        CU_ASSERT_FALSE(rt_sample_is_impossible(&d, &d.samples[i]));
-        d.samples[i].latency_us /= 1000;
-        CU_ASSERT_TRUE(rt_sample_is_impossible(&d, &d.samples[i]) || d.samples[i].latency_us > 0.15);
+    for (size_t i = 0; i < d.samples.count; i++) {
+        CU_ASSERT_FALSE(rt_sample_is_impossible(&d, RT_SAMPLE(&d, i)));
+        RT_CHANGE(&d, i, sample.latency_us /= 1000);
+        CU_ASSERT_TRUE(rt_sample_is_impossible(&d, RT_SAMPLE(&d, i)) || RT_SAMPLE(&d, i)->latency_us > 0.15);
     }
     rt_dataset_release(&d);
 }
@@ -208,7 +208,8 @@ static void test_least_time(void)
 {
     const char *limit;
     const int64_t cube[] = {1000, 1000, 1000}, small[] = {100, 100}, large[] = {10000, 1000};
-    const int64_t conv[] = {8, 64, 64, 56, 56, 3, 3, 1, 1, 1, 1, -1, -1, -1}, ring[] = {8, 1 << 20, 0, 0, -1, -1, -1};
+    const int64_t conv[] = {8, 64, 64, 56, 56, 3, 3, 1, 1, 1, 1, -1, -1, -1},
+                  ring[] = {8, 1 << 20, 0, 0, -1, -1, -1};
     RT_ASSERT_NEAR(least(RT_OP_GEMM, cube, &limit), 2000, 1e-12); /* 2e9 / 1e12 s */
     CU_ASSERT_STRING_EQUAL(limit, "compute");
     RT_ASSERT_NEAR(least(RT_OP_ADD, small, &limit), 0.01, 1e-12); /* its 120 kB may lie in the cache */
@@ -229,10 +230,11 @@ static void test_roofline(void)
     load_mini(&d);
     for (size_t i = 0; i < 3; i++) {
         size_t row = 2 * i;
-        d.samples[row].latency_us =
-            rt_sample_least_us(&d, &d.samples[row], &limit) * (0.97 - 0.2 * (double)i);
+        RT_CHANGE(&d, row,
+                  sample.latency_us = rt_sample_least_us(&d, &sample, &limit) * (0.97 - 0.2 * (double)i));
     }
-    d.samples[7].latency_us = rt_sample_least_us(&d, &d.samples[7], &limit) * 0.99; /* within the slack */
+    RT_CHANGE(&d, 7,
+              sample.latency_us = rt_sample_least_us(&d, &sample, &limit) * 0.99); /* within the slack */
     rt_dataset_stamp(&d);
     RT_ASSERT_OK(rt_dataset_write(&d, path));
     RT_ASSERT_OK(rt_validate(path, NULL, &back, &validation));
@@ -252,7 +254,7 @@ static void test_worst_ten(void)
     struct rt_validation validation;
     const char *limit, *path = rt_test_path("many.h5");
     load_mini(&d);
-    struct rt_sample model = d.samples[0];
+    struct rt_sample model = rt_dataset_sample(&d, 0);
     double us = rt_sample_least_us(&d, &model, &limit);
     for (int i = 0; i < 40; i++) {
         model.latency_us = us / (1.1 + (i * 17 % 40));

@@ -66,8 +66,8 @@ static inline double collectives_error(const struct rt_predictor *predictor, con
 {
     double sum = 0;
     size_t count = 0;
-    for (size_t i = 0; i < dataset->sample_count; i++) {
-        const struct rt_sample *sample = &dataset->samples[i];
+    for (size_t i = 0; i < dataset->samples.count; i++) {
+        const struct rt_sample *sample = RT_SAMPLE(dataset, i);
         struct rt_query query;
         double us;
         uint8_t skip;

@@ -4,6 +4,7 @@
 #include "train/train.h"
 
 #include "synthetic.h"
+#include "sample_rows.h"
 #include "test.h"
 
 static void train(const char *kind, const struct rt_dataset *dataset, const char *held_out, const char *path,
@@ -27,8 +28,8 @@ static size_t count_samples(const struct rt_dataset *dataset, enum rt_family fam
 {
     struct rt_split_rule rule = RT_SPLIT_DEFAULT;
     size_t count = 0;
-    for (size_t i = 0; i < dataset->sample_count; i++) {
-        const struct rt_sample *sample = &dataset->samples[i];
+    for (size_t i = 0; i < dataset->samples.count; i++) {
+        const struct rt_sample *sample = RT_SAMPLE(dataset, i);
         enum rt_part part = rt_split_of(&rule, sample);
         count += rt_call_family(&sample->call) == family && (device < 0 || sample->device == device) &&
                  (test || part == RT_PART_TRAIN);
@@ -42,8 +43,8 @@ static double error_of(const struct rt_predictor *predictor, const struct rt_dat
 {
     double sum = 0;
     size_t count = 0;
-    for (size_t i = 0; i < dataset->sample_count; i++) {
-        const struct rt_sample *sample = &dataset->samples[i];
+    for (size_t i = 0; i < dataset->samples.count; i++) {
+        const struct rt_sample *sample = RT_SAMPLE(dataset, i);
         struct rt_query query;
         double latency_us;
         uint8_t skip;
@@ -87,17 +88,17 @@ static void test_wave_scaling(void)
     struct rt_dataset dataset;
     struct rt_predictor predictor;
     synthetic_dataset(&dataset, 300);
-    size_t count = dataset.sample_count;
+    size_t count = dataset.samples.count;
     for (size_t i = 0; i < count; i++) /* each kernel of the small device also on the large one */
-        if (dataset.samples[i].device == 0) {
-            struct rt_sample sample = dataset.samples[i];
+        if (RT_SAMPLE(&dataset, i)->device == 0) {
+            struct rt_sample sample = rt_dataset_sample(&dataset, i);
             sample.device = 1;
             sample.latency_us /= 2;
             rt_dataset_add_sample(&dataset, &sample);
         }
     for (size_t i = 0; i < count; i++)
-        if (dataset.samples[i].device == 1)
-            dataset.samples[i].flags |= RT_FLAG_FAILED;
+        if (RT_SAMPLE(&dataset, i)->device == 1)
+            RT_CHANGE(&dataset, i, sample.flags |= RT_FLAG_FAILED);
     rt_dataset_stamp(&dataset);
     train("wave-scaling", &dataset, "large", rt_test_path("wave.h5"), &predictor);
     const struct rt_family_net *net = rt_predictor_net(&predictor, RT_OP_BMM, RT_FP32);
@@ -107,14 +108,14 @@ static void test_wave_scaling(void)
                     (int64_t)count_samples(&dataset, RT_FAMILY_BMM, 0, true)); /* test rows too */
     CU_ASSERT_TRUE(isnan(net->validation_mape)); /* no other device to forecast from */
     double worst = 0;
-    for (size_t i = count; i < dataset.sample_count; i++) {
+    for (size_t i = count; i < dataset.samples.count; i++) {
         struct rt_query query;
         double latency_us;
         uint8_t skip;
-        rt_query_of_sample(&dataset.samples[i], false, &query);
+        rt_query_of_sample(RT_SAMPLE(&dataset, i), false, &query);
         rt_predictor_forecast(&predictor, &dataset.devices[1], &query, 1, NULL, &latency_us, &skip);
         CU_ASSERT_EQUAL_FATAL(skip, RT_SKIP_NONE);
-        worst = fmax(worst, fabs(latency_us / dataset.samples[i].latency_us - 1));
+        worst = fmax(worst, fabs(latency_us / RT_SAMPLE(&dataset, i)->latency_us - 1));
         rt_predictor_forecast(&predictor, &dataset.devices[0], &query, 1, NULL, &latency_us, &skip);
         CU_ASSERT_EQUAL_FATAL(skip, RT_SKIP_NO_ORIGIN); /* its own measurements do not count */
     }
@@ -137,12 +138,12 @@ static void test_poison(void)
     size_t made = 0;
     struct rt_dataset truth;
     synthetic_dataset(&truth, 400);
-    for (size_t i = 0; i < dataset.sample_count; i++) {
+    for (size_t i = 0; i < dataset.samples.count; i++) {
         struct rt_split_rule rule = RT_SPLIT_DEFAULT;
-        struct rt_sample *sample = &dataset.samples[i];
-        if (i % 50 == 1 && rt_split_of(&rule, sample) == RT_PART_TRAIN) {
-            sample->latency_us /= 1000;
-            made += rt_call_family(&sample->call) == RT_FAMILY_LINEAR;
+        const struct rt_sample *drawn = RT_SAMPLE(&dataset, i);
+        if (i % 50 == 1 && rt_split_of(&rule, drawn) == RT_PART_TRAIN) {
+            made += rt_call_family(&drawn->call) == RT_FAMILY_LINEAR;
+            RT_CHANGE(&dataset, i, sample.latency_us /= 1000);
         }
     }
     rt_dataset_stamp(&dataset);

@@ -49,10 +49,10 @@ static void test_files_keep_it(void)
     train(&dataset, NULL, rt_test_path("links.h5"), &predictor);
     RT_ASSERT_OK(rt_predictor_save(&predictor, rt_test_path("again.h5")));
     RT_ASSERT_OK(rt_predictor_open(rt_test_path("again.h5"), &again));
-    for (size_t i = 0; i < dataset.sample_count; i += 7) {
-        const struct rt_device *device = &dataset.devices[dataset.samples[i].device];
+    for (size_t i = 0; i < dataset.samples.count; i += 7) {
+        const struct rt_device *device = &dataset.devices[RT_SAMPLE(&dataset, i)->device];
         double first, second;
-        rt_query_of_sample(&dataset.samples[i], false, &query);
+        rt_query_of_sample(RT_SAMPLE(&dataset, i), false, &query);
         rt_predictor_forecast(&predictor, device, &query, 1, NULL, &first, NULL);
         rt_predictor_forecast(&again, device, &query, 1, NULL, &second, NULL);
         CU_ASSERT_EQUAL(first, second);
@@ -80,7 +80,7 @@ static void test_no_link_is_no_forecast(void)
     train(&dataset, NULL, rt_test_path("links.h5"), &predictor);
     struct rt_device device = dataset.devices[0];
     device.link_gbs = NAN;
-    rt_query_of_sample(&dataset.samples[0], false, &query);
+    rt_query_of_sample(RT_SAMPLE(&dataset, 0), false, &query);
     rt_predictor_forecast(&predictor, &device, &query, 1, NULL, &us, &skip);
     CU_ASSERT_EQUAL(skip, RT_SKIP_NO_PEAK);
     CU_ASSERT_TRUE(isnan(us));

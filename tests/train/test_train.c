@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 
 #include "synthetic.h"
+#include "sample_rows.h"
 #include "test.h"
 
 static const char *const kinds[] = {"neusight", "rooftile", "linear", "wave-scaling"};
@@ -68,17 +69,17 @@ static void test_learns(void)
     /* Forecasts agree with the law the data was made by, tiles found by the nearest shape. */
     double error = 0;
     int n = 0;
-    for (size_t i = 0; i < dataset.sample_count; i++) {
+    for (size_t i = 0; i < dataset.samples.count; i++) {
         struct rt_query query;
         double latency_us;
         uint8_t skip;
-        if (dataset.samples[i].call.op != RT_OP_BMM)
+        if (RT_SAMPLE(&dataset, i)->call.op != RT_OP_BMM)
             continue;
-        rt_query_of_sample(&dataset.samples[i], false, &query);
-        rt_predictor_forecast(&predictor, &dataset.devices[dataset.samples[i].device], &query, 1, NULL,
+        rt_query_of_sample(RT_SAMPLE(&dataset, i), false, &query);
+        rt_predictor_forecast(&predictor, &dataset.devices[RT_SAMPLE(&dataset, i)->device], &query, 1, NULL,
                               &latency_us, &skip);
         CU_ASSERT_EQUAL_FATAL(skip, RT_SKIP_NONE);
-        error += fabs(latency_us / dataset.samples[i].latency_us - 1);
+        error += fabs(latency_us / RT_SAMPLE(&dataset, i)->latency_us - 1);
         n++;
     }
     CU_ASSERT_TRUE(error / n < 0.05);
@@ -220,9 +221,9 @@ static void test_effects_separate_devices(void)
     struct rt_dataset dataset;
     synthetic_dataset(&dataset, 400);
     const char *path = rt_test_path("effects.h5"), *only[] = {"softmax"};
-    for (size_t i = 0; i < dataset.sample_count; i++)
-        if (dataset.samples[i].device == 1)
-            dataset.samples[i].latency_us *= 2;
+    for (size_t i = 0; i < dataset.samples.count; i++)
+        if (RT_SAMPLE(&dataset, i)->device == 1)
+            RT_CHANGE(&dataset, i, sample.latency_us *= 2);
     struct rt_train_options options = options_for(path);
     options.kind = "rooftile";
     options.families = (struct rt_names){only, 1};
@@ -234,7 +235,8 @@ static void test_effects_separate_devices(void)
     CU_ASSERT_EQUAL_FATAL(effects->count, 2);
     double apart = effects->known[1].value[RT_EFFECT_MEMORY] - effects->known[0].value[RT_EFFECT_MEMORY];
     printf("# effects of memory differ by %.2f\n", apart);
-    CU_ASSERT_TRUE(apart > 0.2); /* of ln 2: the ridge shrinks it, the start takes a part, and features differ */
+    CU_ASSERT_TRUE(apart >
+                   0.2); /* of ln 2: the ridge shrinks it, the start takes a part, and features differ */
     double middle = effects->known[0].value[RT_EFFECT_MEMORY] + effects->known[1].value[RT_EFFECT_MEMORY];
     CU_ASSERT_TRUE(fabs(middle) < 1e-3);
     rt_predictor_release(&predictor);

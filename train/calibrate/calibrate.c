@@ -106,8 +106,8 @@ static int check_predictor(const struct rt_predictor *predictor)
 
 static bool has_kernels(const struct rt_dataset *dataset, int32_t device)
 {
-    for (size_t i = 0; i < dataset->sample_count; i++)
-        if (dataset->samples[i].device == device)
+    for (size_t i = 0; i < dataset->samples.count; i++)
+        if (RT_SAMPLE(dataset, i)->device == device)
             return true;
     return false;
 }

@@ -25,9 +25,9 @@ struct chosen {
 static bool use(const struct rt_dataset *dataset, const struct rt_calibrate_options *options,
                 const struct rt_energy_measured *measured, struct chosen *chosen)
 {
-    if (measured->sample != NULL) {
-        const struct rt_call *call = &measured->sample->call;
-        return chosen->kernels[measured->sample->device][rt_call_family(call)][call->dtype]++ <
+    if (measured->workload == NULL) {
+        const struct rt_sample *sample = RT_SAMPLE(dataset, measured->sample);
+        return chosen->kernels[sample->device][rt_call_family(&sample->call)][sample->call.dtype]++ <
                options->kernels;
     }
     if ((options->runs > 0 && chosen->runs == options->runs) ||
@@ -155,8 +155,8 @@ static void add_keys(const struct rt_energy_calibration *calibration, const stru
     for (size_t i = 0; entry != NULL && i < calibration->measurements.count; i++) {
         const struct rt_energy_measured *measured = &calibration->measurements.list[i];
         if (calibration->used[i])
-            rt_fitted_keys_add(&entry->fitted_keys, measured->sample != NULL
-                                                        ? rt_kernel_key(measured->sample)
+            rt_fitted_keys_add(&entry->fitted_keys, measured->workload == NULL
+                                                        ? rt_kernel_key(RT_SAMPLE(dataset, measured->sample))
                                                         : rt_run_key(dataset, measured->workload));
     }
 }

@@ -206,11 +206,11 @@ static void gather_runs(struct builder *builder, const bool *devices)
 
 /* ---- kernels ---- */
 
-static enum rt_unobserved observe_kernel(struct builder *builder, const struct rt_sample *sample)
+static enum rt_unobserved observe_kernel(struct builder *builder, size_t row, const struct rt_sample *sample)
 {
     const struct rt_device *device = &builder->dataset->devices[sample->device];
     struct rt_energy_measured measured = {
-        .sample = sample, .measured_us = sample->latency_us, .forecast_us = sample->latency_us, .gpus = 1};
+        .sample = row, .measured_us = sample->latency_us, .forecast_us = sample->latency_us, .gpus = 1};
     struct rt_power_profile profile;
     struct rt_query query;
     if (!(sample->energy_mj > 0))
@@ -235,11 +235,11 @@ static enum rt_unobserved observe_kernel(struct builder *builder, const struct r
 
 static void gather_kernels(struct builder *builder, const bool *devices)
 {
-    for (size_t i = 0; i < builder->dataset->sample_count; i++) {
-        const struct rt_sample *sample = &builder->dataset->samples[i];
+    for (size_t i = 0; i < builder->dataset->samples.count; i++) {
+        const struct rt_sample *sample = RT_SAMPLE(builder->dataset, i);
         if (!devices[sample->device])
             continue;
-        enum rt_unobserved reason = observe_kernel(builder, sample);
+        enum rt_unobserved reason = observe_kernel(builder, i, sample);
         if (reason != RT_UNOBSERVED_COUNT)
             builder->out->kernels_left[reason]++;
     }

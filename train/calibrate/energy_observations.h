@@ -25,15 +25,15 @@ struct rt_unobserved_row {
 };
 extern const struct rt_unobserved_row rt_unobserved[RT_UNOBSERVED_COUNT];
 
-/* One measured run or kernel; pointers are into the dataset. */
+/* One measured run or kernel; the pointer is into the dataset. */
 struct rt_energy_measured {
     struct rt_energy_observation observation; /* at the measured time */
     struct rt_energy_observation as_forecast; /* at the time that the predictor forecasts */
     const struct rt_workload *workload;       /* NULL: a kernel */
-    const struct rt_sample *sample;
-    double measured_us; /* of the run or kernel */
-    double forecast_us; /* its time by the predictor; of a kernel the measured one */
-    double gpus;        /* of the run */
+    size_t sample;                            /* a kernel's row of the dataset */
+    double measured_us;                       /* of the run or kernel */
+    double forecast_us;                       /* its time by the predictor; of a kernel the measured one */
+    double gpus;                              /* of the run */
 };
 
 struct rt_energy_measurements {

@@ -39,7 +39,7 @@ enum rt_unused rt_unused_of(uint32_t flags, double latency_us)
 
 /* Those of the device that can be used, in the order of the dataset. */
 struct kernels {
-    const struct rt_sample **sample;
+    size_t *row; /* of the dataset */
     struct rt_calibration_kernel *kernel;
     bool *in_part, *used;
     rt_real *feature; /* (count, features of the network) */
@@ -49,37 +49,12 @@ struct kernels {
 
 static void kernels_release(struct kernels *kernels)
 {
-    free(kernels->sample);
+    free(kernels->row);
     free(kernels->kernel);
     free(kernels->in_part);
     free(kernels->used);
     free(kernels->feature);
     free(kernels->place);
-}
-
-/* What the network makes of each kernel. */
-static void infer(const struct rt_family_net *net, const struct rt_bound *bounds, struct kernels *kernels)
-{
-    size_t width = rt_family_net_place_width(net);
-    double *unit_us = rt_malloc((kernels->count + 1) * sizeof *unit_us);
-    kernels->place = rt_malloc((kernels->count + 1) * width * sizeof *kernels->place);
-    if (kernels->count > 0) {
-        rt_forecasters[net->forecaster].latency(net, NULL, kernels->feature, bounds, kernels->count, unit_us);
-        rt_family_net_places(net, NULL, kernels->feature, kernels->count, kernels->place);
-    }
-    for (size_t i = 0; i < kernels->count; i++) {
-        kernels->kernel[i] = (struct rt_calibration_kernel){
-            .measured_us = kernels->sample[i]->latency_us,
-            .unit_us = unit_us[i],
-            .bound_us = bounds[i].bound_us,
-            .place = kernels->place + i * width,
-            .place_width = width,
-            .inputs = kernels->feature + i * (size_t)net->feature_count,
-            .dtype = kernels->sample[i]->call.dtype,
-        };
-        rt_calibration_shares(&bounds[i], kernels->kernel[i].share);
-    }
-    free(unit_us);
 }
 
 /* What one network's calibration reads. */
@@ -92,6 +67,33 @@ struct source {
     const struct rt_session_health *health; /* NULL: all is used */
 };
 
+/* What the network makes of each kernel. */
+static void infer(const struct source *source, const struct rt_bound *bounds, struct kernels *kernels)
+{
+    const struct rt_family_net *net = source->net;
+    size_t width = rt_family_net_place_width(net);
+    double *unit_us = rt_malloc((kernels->count + 1) * sizeof *unit_us);
+    kernels->place = rt_malloc((kernels->count + 1) * width * sizeof *kernels->place);
+    if (kernels->count > 0) {
+        rt_forecasters[net->forecaster].latency(net, NULL, kernels->feature, bounds, kernels->count, unit_us);
+        rt_family_net_places(net, NULL, kernels->feature, kernels->count, kernels->place);
+    }
+    for (size_t i = 0; i < kernels->count; i++) {
+        const struct rt_sample *sample = RT_SAMPLE(source->dataset, kernels->row[i]);
+        kernels->kernel[i] = (struct rt_calibration_kernel){
+            .measured_us = sample->latency_us,
+            .dtype = sample->call.dtype,
+            .unit_us = unit_us[i],
+            .bound_us = bounds[i].bound_us,
+            .place = kernels->place + i * width,
+            .place_width = width,
+            .inputs = kernels->feature + i * (size_t)net->feature_count,
+        };
+        rt_calibration_shares(&bounds[i], kernels->kernel[i].share);
+    }
+    free(unit_us);
+}
+
 static bool is_asked(const struct source *source, const struct rt_sample *sample)
 {
     return &source->dataset->devices[sample->device] == source->device &&
@@ -99,19 +101,19 @@ static bool is_asked(const struct source *source, const struct rt_sample *sample
 }
 
 /* By the health of its session; a refused one was refused before. */
-static enum rt_unused unsound(const struct source *source, const struct rt_sample *sample)
+static enum rt_unused unsound(const struct source *source, size_t row, const struct rt_sample *sample)
 {
     static const enum rt_unused reasons[RT_ROW_COUNT] = {
         [RT_ROW_SOUND] = RT_UNUSED_COUNT,    [RT_ROW_IMPOSSIBLE] = RT_UNUSED_IMPOSSIBLE,
         [RT_ROW_STRAY] = RT_UNUSED_STRAY,    [RT_ROW_FAMILY] = RT_UNUSED_FAMILY,
         [RT_ROW_SESSION] = RT_UNUSED_FAMILY, [RT_ROW_REPEAT] = RT_UNUSED_REPEAT};
     if (source->health != NULL)
-        return reasons[source->health->row[sample - source->dataset->samples]];
+        return reasons[source->health->row[row]];
     return rt_sample_is_impossible(source->dataset, sample) ? RT_UNUSED_IMPOSSIBLE : RT_UNUSED_COUNT;
 }
 
 /* Features and bound of a sample, RT_UNUSED_COUNT where it can be used. */
-static enum rt_unused try_sample(const struct source *source, const struct rt_sample *sample,
+static enum rt_unused try_sample(const struct source *source, size_t row, const struct rt_sample *sample,
                                  rt_real *features, struct rt_bound *bound)
 {
     struct rt_query query;
@@ -120,7 +122,7 @@ static enum rt_unused try_sample(const struct source *source, const struct rt_sa
     query.queued = query.on_device =
         false; /* a calibration fits the dispatch overhead that its kernels show, be it none */
     if (reason == RT_UNUSED_COUNT)
-        reason = unsound(source, sample);
+        reason = unsound(source, row, sample);
     if (reason == RT_UNUSED_COUNT &&
         rt_family_net_inputs(source->net, &query, source->device, features, bound) != RT_SKIP_NONE)
         reason = RT_UNUSED_NO_FORECAST;
@@ -132,30 +134,30 @@ static void gather_kernels(const struct source *source, struct kernels *out, siz
     const struct rt_dataset *dataset = source->dataset;
     size_t room = 1, width = (size_t)source->net->feature_count;
     int part = source->options->part;
-    for (size_t i = 0; i < dataset->sample_count; i++)
-        room += is_asked(source, &dataset->samples[i]);
-    struct kernels kernels = {.sample = rt_malloc(room * sizeof *kernels.sample),
+    for (size_t i = 0; i < dataset->samples.count; i++)
+        room += is_asked(source, RT_SAMPLE(dataset, i));
+    struct kernels kernels = {.row = rt_malloc(room * sizeof *kernels.row),
                               .kernel = rt_malloc(room * sizeof *kernels.kernel),
                               .in_part = rt_calloc(room, sizeof *kernels.in_part),
                               .used = rt_calloc(room, sizeof *kernels.used),
                               .feature = rt_malloc(room * (width + 1) * sizeof *kernels.feature)};
     struct rt_bound *bounds = rt_malloc(room * sizeof *bounds);
-    for (size_t i = 0; i < dataset->sample_count; i++) {
-        const struct rt_sample *sample = &dataset->samples[i];
+    for (size_t i = 0; i < dataset->samples.count; i++) {
+        const struct rt_sample *sample = RT_SAMPLE(dataset, i);
         size_t at = kernels.count;
         if (!is_asked(source, sample))
             continue;
-        enum rt_unused reason = try_sample(source, sample, kernels.feature + at * width, &bounds[at]);
+        enum rt_unused reason = try_sample(source, i, sample, kernels.feature + at * width, &bounds[at]);
         if (reason != RT_UNUSED_COUNT) {
             left[reason]++;
             continue;
         }
-        kernels.sample[at] = sample;
+        kernels.row[at] = i;
         kernels.in_part[at] =
             part == RT_PART_ANY || (int)rt_split_of(&source->predictor->split, sample) == part;
         kernels.count++;
     }
-    infer(source->net, bounds, &kernels);
+    infer(source, bounds, &kernels);
     free(bounds);
     *out = kernels;
 }
@@ -186,12 +188,13 @@ static size_t select_kernels(const struct source *source, struct kernels *kernel
 }
 
 /* Keys of the used kernels, beside those that the prior was fitted to. */
-static struct rt_fitted_keys keys_of(const struct kernels *kernels, const struct rt_device_effect *prior)
+static struct rt_fitted_keys keys_of(const struct rt_dataset *dataset, const struct kernels *kernels,
+                                     const struct rt_device_effect *prior)
 {
     struct rt_fitted_keys keys = rt_fitted_keys_copy(&prior->fitted_keys);
     for (size_t i = 0; i < kernels->count; i++)
         if (kernels->used[i])
-            rt_fitted_keys_add(&keys, rt_kernel_key(kernels->sample[i]));
+            rt_fitted_keys_add(&keys, rt_kernel_key(RT_SAMPLE(dataset, kernels->row[i])));
     return keys;
 }
 
@@ -212,7 +215,7 @@ static void fit(const struct source *source, const struct kernels *kernels,
     rt_calibrate_effect(used, count, prior, known, &row->after, &row->scatter);
     rt_calibrate_residuals(used, count, &row->after, &row->after.correction);
     rt_calibrate_interval(used, count, &source->net->intervals, &row->after);
-    row->after.fitted_keys = keys_of(kernels, prior);
+    row->after.fitted_keys = keys_of(source->dataset, kernels, prior);
     memset(row->after.queued, 0, sizeof row->after.queued);
     free(used);
 }

@@ -55,8 +55,8 @@ static void count_kernels(struct rt_crossval *crossval)
 {
     const struct rt_dataset *dataset = &crossval->dataset;
     crossval->kernels = rt_calloc(dataset->device_count + 1, sizeof *crossval->kernels);
-    for (size_t i = 0; i < dataset->sample_count; i++) {
-        const struct rt_sample *sample = &dataset->samples[i];
+    for (size_t i = 0; i < dataset->samples.count; i++) {
+        const struct rt_sample *sample = RT_SAMPLE(dataset, i);
         size_t(*counts)[RT_PARTS] = crossval->kernels[sample->device];
         if (is_measured(sample))
             counts[rt_call_family(&sample->call)][part_of(crossval, sample)]++;
@@ -205,8 +205,8 @@ static void find_generations(struct rt_crossval *crossval)
 /* Kernels of every op and part. */
 static void count_ops(const struct rt_crossval *crossval, size_t counts[RT_OP_COUNT][RT_PARTS])
 {
-    for (size_t i = 0; i < crossval->dataset.sample_count; i++) {
-        const struct rt_sample *sample = &crossval->dataset.samples[i];
+    for (size_t i = 0; i < crossval->dataset.samples.count; i++) {
+        const struct rt_sample *sample = RT_SAMPLE(&crossval->dataset, i);
         if (is_measured(sample))
             counts[sample->call.op][part_of(crossval, sample)]++;
     }

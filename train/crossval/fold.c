@@ -114,7 +114,7 @@ static struct rt_fold_row row_of(const struct judgement *judgement, const struct
         row.of = run->name.model;
         row.device = run->name.device;
     } else {
-        const struct rt_sample *sample = evaluation->sample[first];
+        const struct rt_sample *sample = RT_SAMPLE(evaluation->dataset, evaluation->sample[first]);
         row.level = "kernels";
         row.row = rt_families[rt_call_family(&sample->call)].name;
         row.of = rt_ops[sample->call.op].name;

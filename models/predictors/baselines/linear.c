@@ -65,7 +65,7 @@ static void gather(const struct rt_dataset *dataset, const uint32_t *picked, siz
 {
     memset(sums, 0, dataset->device_count * sizeof *sums);
     for (size_t i = 0; i < count; i++) {
-        const struct rt_sample *sample = &dataset->samples[picked[i]];
+        const struct rt_sample *sample = RT_SAMPLE(dataset, picked[i]);
         if (sample->call.dtype != dtype)
             continue;
         struct rt_query query;
@@ -106,7 +106,7 @@ void rt_linear_baseline_fit(struct rt_linear_baseline *lines, const struct rt_da
     struct sums *sums = rt_calloc(dataset->device_count + 1, sizeof *sums);
     *lines = (struct rt_linear_baseline){0};
     for (int dtype = 0; count > 0 && dtype < RT_DTYPE_COUNT; dtype++) {
-        enum rt_family family = rt_call_family(&dataset->samples[picked[0]].call);
+        enum rt_family family = rt_call_family(&RT_SAMPLE(dataset, picked[0])->call);
         enum rt_line_by by = amount_for(family);
         gather(dataset, picked, count, dtype, by, sums);
         add_lines(lines, dataset, sums, by, family, dtype);

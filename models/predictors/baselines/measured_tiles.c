@@ -78,7 +78,7 @@ void rt_measured_tiles_build(struct rt_measured_tiles *tiles, const struct rt_da
 {
     *tiles = (struct rt_measured_tiles){0};
     for (size_t i = 0; i < count; i++) {
-        const struct rt_sample *sample = &dataset->samples[picked[i]];
+        const struct rt_sample *sample = RT_SAMPLE(dataset, picked[i]);
         append(find_set(tiles, sample, &dataset->devices[sample->device]), sample);
     }
     for (size_t i = 0; i < tiles->count; i++) {

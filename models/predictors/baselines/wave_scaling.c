@@ -20,10 +20,9 @@ static uint8_t phase_of(const struct rt_sample *sample)
 }
 
 /* Samples of one set, of one kernel in it, from fast to slow, lie beside each other. */
-static int compare(const void *a, const void *b, void *context)
+static int compare(const void *a, const void *b)
 {
-    const struct rt_sample *samples = context;
-    const struct rt_sample *x = &samples[*(const uint32_t *)a], *y = &samples[*(const uint32_t *)b];
+    const struct rt_sample *x = a, *y = b;
     int64_t keys[][2] = {{x->call.op, y->call.op},
                          {phase_of(x), phase_of(y)},
                          {x->call.dtype, y->call.dtype},
@@ -54,21 +53,18 @@ static int32_t origin_of(struct rt_wave_scaling *scaling, const struct rt_device
     return (int32_t)scaling->device_count++;
 }
 
-/* order[0..count) are samples of one set, sorted. */
-static void fill_set(struct rt_wave_scaling_set *set, const struct rt_sample *samples, const uint32_t *order,
-                     size_t count)
+/* Of the samples of one set, sorted. */
+static void fill_set(struct rt_wave_scaling_set *set, const struct rt_sample *samples, size_t count)
 {
     set->dim = rt_malloc(count * set->shapes.dims * sizeof *set->dim);
     set->latency_us = rt_malloc(count * sizeof *set->latency_us);
     double *times = rt_malloc(count * sizeof *times);
     for (size_t i = 0, next; i < count; i = next) {
-        const struct rt_sample *first = &samples[order[i]];
-        for (next = i; next < count &&
-                       memcmp(samples[order[next]].call.dim, first->call.dim, sizeof first->call.dim) == 0;
+        const int64_t *dim = samples[i].call.dim;
+        for (next = i; next < count && memcmp(samples[next].call.dim, dim, sizeof samples->call.dim) == 0;
              next++)
-            times[next - i] = samples[order[next]].latency_us;
-        memcpy(set->dim + set->shapes.count * set->shapes.dims, first->call.dim,
-               set->shapes.dims * sizeof *set->dim);
+            times[next - i] = samples[next].latency_us;
+        memcpy(set->dim + set->shapes.count * set->shapes.dims, dim, set->shapes.dims * sizeof *set->dim);
         set->latency_us[set->shapes.count++] = (float)rt_median(times, next - i);
     }
     free(times);
@@ -135,13 +131,14 @@ static void into_tree_order(struct rt_wave_scaling_set *set)
 void rt_wave_scaling_build(struct rt_wave_scaling *scaling, const struct rt_dataset *dataset,
                            const uint32_t *picked, size_t count)
 {
-    uint32_t *order = rt_malloc((count + 1) * sizeof *order);
-    memcpy(order, picked, count * sizeof *order);
-    qsort_r(order, count, sizeof *order, compare, dataset->samples);
+    struct rt_sample *samples = rt_malloc((count + 1) * sizeof *samples);
+    for (size_t i = 0; i < count; i++)
+        samples[i] = rt_dataset_sample(dataset, picked[i]);
+    qsort(samples, count, sizeof *samples, compare);
     *scaling = (struct rt_wave_scaling){0};
     for (size_t i = 0, next; i < count; i = next) {
-        const struct rt_sample *first = &dataset->samples[order[i]];
-        for (next = i; next < count && same_set(&dataset->samples[order[next]], first);)
+        const struct rt_sample *first = &samples[i];
+        for (next = i; next < count && same_set(&samples[next], first);)
             next++;
         int32_t device = origin_of(scaling, &dataset->devices[first->device]);
         scaling->sets = rt_realloc(scaling->sets, scaling->count + 1, sizeof *scaling->sets);
@@ -151,10 +148,10 @@ void rt_wave_scaling_build(struct rt_wave_scaling *scaling, const struct rt_data
                                                        .dims = (size_t)rt_op_ndims(first->call.op)},
                                             .phase = phase_of(first),
                                             .device = device};
-        fill_set(set, dataset->samples, order + i, next - i);
+        fill_set(set, first, next - i);
         into_tree_order(set);
     }
-    free(order);
+    free(samples);
 }
 
 void rt_wave_scaling_release(struct rt_wave_scaling *scaling)

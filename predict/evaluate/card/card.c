@@ -200,7 +200,7 @@ static json_t *config(const char *name, const char *folder)
 static void add_configs(json_t *front, const struct rt_dataset *dataset, const char *folder)
 {
     json_t *configs = json_array();
-    if (dataset->sample_count > 0)
+    if (dataset->samples.count > 0)
         json_array_append_new(configs, config("samples", folder));
     if (dataset->workload_count > 0)
         json_array_append_new(configs, config("workloads", folder));
@@ -210,8 +210,8 @@ static void add_configs(json_t *front, const struct rt_dataset *dataset, const c
 
 static bool is_synthetic(const struct rt_dataset *dataset)
 {
-    for (size_t i = 0; i < dataset->sample_count; i++)
-        if (dataset->samples[i].flags & RT_FLAG_SYNTHETIC)
+    for (size_t i = 0; i < dataset->samples.count; i++)
+        if (RT_SAMPLE(dataset, i)->flags & RT_FLAG_SYNTHETIC)
             return true;
     for (size_t i = 0; i < dataset->workload_count; i++)
         if (dataset->workloads[i].flags & RT_FLAG_SYNTHETIC)
@@ -228,7 +228,7 @@ json_t *rt_front_of_dataset(const struct rt_dataset *dataset, const char *title,
     json_object_set_new(front, "task_categories", json_pack("[s]", TASK));
     add_tags(front, is_synthetic(dataset));
     json_object_set_new(front, "size_categories",
-                        json_pack("[s]", size_category(dataset->sample_count + dataset->workload_count)));
+                        json_pack("[s]", size_category(dataset->samples.count + dataset->workload_count)));
     if (options->csv != NULL)
         add_configs(front, dataset, options->csv);
     return front;

@@ -18,7 +18,7 @@ static int judge(struct rt_card_scored *judged, struct rt_threads *threads, bool
     const struct rt_dataset *dataset = &judged->input.dataset;
     size_t count = judged->candidate_count;
     int status = RT_OK;
-    if (dataset->sample_count > 0) {
+    if (dataset->samples.count > 0) {
         status = rt_evaluate_kernels(dataset, judged->candidates, count, &options, &judged->kernels);
         judged->has_kernels = status == RT_OK;
     }

@@ -31,8 +31,8 @@ static struct rt_table *devices_table(const struct rt_dataset *dataset)
     struct rt_table *table = rt_table_new(columns, RT_COUNT(columns));
     long long *samples = rt_calloc(2 * dataset->device_count + 1, sizeof *samples);
     long long *workloads = samples + dataset->device_count;
-    for (size_t i = 0; i < dataset->sample_count; i++)
-        samples[dataset->samples[i].device]++;
+    for (size_t i = 0; i < dataset->samples.count; i++)
+        samples[RT_SAMPLE(dataset, i)->device]++;
     for (size_t i = 0; i < dataset->workload_count; i++)
         workloads[dataset->workloads[i].device]++;
     for (size_t d = 0; d < dataset->device_count; d++) {
@@ -73,22 +73,17 @@ static char *range_words(struct range range)
 /* ---- quantities ---- */
 
 /* The columns with a unit that some row has: each with its unit, what it is, and its range. */
-static void add_quantities(struct rt_table *table, const char *of, const struct rt_field *fields,
-                           size_t count, const void *rows, size_t row_count, size_t row_size)
+static void add_quantities(struct rt_table *table, const char *of, const struct rt_rows *rows)
 {
-    for (size_t f = 0; f < count; f++) {
-        struct range range = NO_RANGE;
-        long long have = 0;
-        if (fields[f].units == NULL || strcmp(fields[f].units, "1") == 0)
+    for (size_t f = 0; f < rows->kind->field_count; f++) {
+        const struct rt_field *field = &rows->kind->fields[f];
+        if (field->units == NULL || strcmp(field->units, "1") == 0)
             continue;
-        for (size_t i = 0; i < row_count; i++) {
-            double value = rt_field_real(&fields[f], (const char *)rows + i * row_size);
-            have += !isnan(value);
-            widen(&range, value);
-        }
-        char *words = range_words(range);
-        if (have > 0)
-            rt_table_row(table, fields[f].name, of, fields[f].units, have, words, fields[f].long_name);
+        struct rt_column_range range = rt_rows_range(rows, f);
+        char *words = range_words((struct range){range.least, range.most});
+        if (range.count > 0)
+            rt_table_row(table, field->name, of, field->units, (long long)range.count, words,
+                         field->long_name);
         free(words);
     }
 }
@@ -99,10 +94,10 @@ static struct rt_table *quantities_table(const struct rt_dataset *dataset)
                                                {"unit", NULL, 's', 0},   {"rows", NULL, 'd', 0},
                                                {"range", NULL, 's', 0},  {"meaning", NULL, 's', 0}};
     struct rt_table *table = rt_table_new(columns, RT_COUNT(columns));
-    add_quantities(table, "samples", rt_sample_fields, rt_sample_field_count, dataset->samples,
-                   dataset->sample_count, sizeof *dataset->samples);
-    add_quantities(table, "runs of models", rt_workload_fields, rt_workload_field_count, dataset->workloads,
-                   dataset->workload_count, sizeof *dataset->workloads);
+    struct rt_rows workloads = rt_dataset_workload_rows(dataset);
+    add_quantities(table, "samples", &dataset->samples);
+    add_quantities(table, "runs of models", &workloads);
+    rt_rows_release(&workloads);
     return table;
 }
 
@@ -139,8 +134,8 @@ static struct rt_table *ops_table(const struct rt_dataset *dataset)
     struct rt_table *table = rt_table_new(columns, RT_COUNT(columns));
     struct op_row *rows = rt_calloc(CELLS, sizeof *rows);
     bool *seen = rt_calloc(CELLS * dataset->device_count + 1, sizeof *seen);
-    for (size_t i = 0; i < dataset->sample_count; i++) {
-        const struct rt_sample *sample = &dataset->samples[i];
+    for (size_t i = 0; i < dataset->samples.count; i++) {
+        const struct rt_sample *sample = RT_SAMPLE(dataset, i);
         size_t cell = (size_t)sample->call.op * RT_DTYPE_COUNT + sample->call.dtype;
         struct op_row *row = &rows[cell];
         bool *on_device = &seen[cell * dataset->device_count + (size_t)sample->device];
@@ -285,8 +280,8 @@ static void add_fault(struct rt_table *table, const char *name, long long sample
 static void add_flag(struct rt_table *table, const struct rt_dataset *dataset, size_t f)
 {
     long long samples = 0, workloads = 0;
-    for (size_t i = 0; i < dataset->sample_count; i++)
-        samples += (dataset->samples[i].flags & flags[f].flag) != 0;
+    for (size_t i = 0; i < dataset->samples.count; i++)
+        samples += (RT_SAMPLE(dataset, i)->flags & flags[f].flag) != 0;
     for (size_t i = 0; i < dataset->workload_count; i++)
         workloads += (dataset->workloads[i].flags & flags[f].flag) != 0;
     add_fault(table, flags[f].name, samples, workloads, flags[f].meaning);
@@ -303,9 +298,9 @@ static struct rt_table *faults_table(const struct rt_dataset *dataset)
     long long impossible = 0, limited = 0;
     for (size_t f = 0; f < RT_COUNT(flags); f++)
         add_flag(table, dataset, f);
-    for (size_t i = 0; i < dataset->sample_count; i++) {
-        impossible += rt_sample_is_impossible(dataset, &dataset->samples[i]);
-        limited += is_at_power_limit(dataset, dataset->samples[i].group);
+    for (size_t i = 0; i < dataset->samples.count; i++) {
+        impossible += rt_sample_is_impossible(dataset, RT_SAMPLE(dataset, i));
+        limited += is_at_power_limit(dataset, RT_SAMPLE(dataset, i)->group);
     }
     add_fault(
         table, "impossible", impossible, 0,
@@ -321,13 +316,13 @@ static struct rt_table *failures_table(const struct rt_dataset *dataset)
     static const struct rt_column columns[] = {{"failure", NULL, 's', 0}, {"count", NULL, 'd', 0}};
     struct rt_table *table = rt_table_new(columns, RT_COUNT(columns));
     struct rt_strings reasons = {0};
-    long long *counts = rt_calloc(dataset->sample_count + dataset->workload_count + 1, sizeof *counts);
-    for (size_t i = 0; i < dataset->sample_count + dataset->workload_count; i++) {
-        bool run = i >= dataset->sample_count;
-        const struct rt_workload *workload = run ? &dataset->workloads[i - dataset->sample_count] : NULL;
-        uint32_t set = run ? workload->flags : dataset->samples[i].flags;
+    long long *counts = rt_calloc(dataset->samples.count + dataset->workload_count + 1, sizeof *counts);
+    for (size_t i = 0; i < dataset->samples.count + dataset->workload_count; i++) {
+        bool run = i >= dataset->samples.count;
+        const struct rt_workload *workload = run ? &dataset->workloads[i - dataset->samples.count] : NULL;
+        uint32_t set = run ? workload->flags : RT_SAMPLE(dataset, i)->flags;
         const char *reason =
-            rt_dataset_attribute(dataset, run ? workload->group : dataset->samples[i].group, "failure");
+            rt_dataset_attribute(dataset, run ? workload->group : RT_SAMPLE(dataset, i)->group, "failure");
         if (set & RT_FLAG_FAILED) {
             reason = reason != NULL ? reason : "no reason is in the file";
             counts[rt_strings_add(&reasons, reason, strlen(reason))]++;
@@ -344,8 +339,8 @@ static struct rt_table *failures_table(const struct rt_dataset *dataset)
 static size_t count_synthetic(const struct rt_dataset *dataset)
 {
     size_t count = 0;
-    for (size_t i = 0; i < dataset->sample_count; i++)
-        count += (dataset->samples[i].flags & RT_FLAG_SYNTHETIC) != 0;
+    for (size_t i = 0; i < dataset->samples.count; i++)
+        count += (RT_SAMPLE(dataset, i)->flags & RT_FLAG_SYNTHETIC) != 0;
     for (size_t i = 0; i < dataset->workload_count; i++)
         count += (dataset->workloads[i].flags & RT_FLAG_SYNTHETIC) != 0;
     return count;
@@ -363,7 +358,7 @@ static char *title_of(const struct rt_dataset *dataset, const struct rt_card_opt
         names[d] = dataset->devices[d].name;
     char *devices = rt_card_names(names, dataset->device_count, 3);
     char *title = rt_format("%s%s of %s", count_synthetic(dataset) > 0 ? "SYNTHETIC: " : "",
-                            dataset->sample_count > 0 ? "Kernel latencies" : "Measured models", devices);
+                            dataset->samples.count > 0 ? "Kernel latencies" : "Measured models", devices);
     free(devices);
     free(names);
     return title;
@@ -371,7 +366,7 @@ static char *title_of(const struct rt_dataset *dataset, const struct rt_card_opt
 
 static void add_what(struct rt_report *report, const struct rt_dataset *dataset)
 {
-    size_t synthetic = count_synthetic(dataset), rows = dataset->sample_count + dataset->workload_count;
+    size_t synthetic = count_synthetic(dataset), rows = dataset->samples.count + dataset->workload_count;
     if (synthetic > 0)
         rt_report_add_paragraph(
             report,
@@ -382,7 +377,7 @@ static void add_what(struct rt_report *report, const struct rt_dataset *dataset)
         report,
         "%zu samples (one kernel on one device each) and %zu runs of whole models, measured on %zu "
         "device%s, in one HDF5 file. Dims count elements.",
-        dataset->sample_count, dataset->workload_count, dataset->device_count,
+        dataset->samples.count, dataset->workload_count, dataset->device_count,
         dataset->device_count == 1 ? "" : "s");
 }
 

@@ -46,8 +46,8 @@ static void test_aiconfigurator(void)
     CU_ASSERT_EQUAL(rt_import_counter(&report, "gemm", "NVIDIA H100 80GB HBM3")->duplicates, 1);
     const int64_t context[] = {4, 2048, 512, 32, 8, 128, 1024, 8}; /* bits of the cache's fp8 */
     bool found = false;
-    for (size_t i = 0; i < imported.sample_count; i++) {
-        s = &imported.samples[i];
+    for (size_t i = 0; i < imported.samples.count; i++) {
+        s = RT_SAMPLE(&imported, i);
         if (s->call.op != RT_OP_ATTENTION_CONTEXT)
             continue;
         found |= memcmp(s->call.dim, context, sizeof context) == 0 &&
@@ -198,7 +198,7 @@ static void test_real_aiconfigurator(void)
         return;
     RT_ASSERT_OK(import("aiconfigurator", path, 0, false));
     CU_ASSERT_EQUAL(report.total.read, 857186); /* wc -l of the 27 tables, less their headers */
-    CU_ASSERT_EQUAL(imported.sample_count, 857184);
+    CU_ASSERT_EQUAL(imported.samples.count, 857184);
     CU_ASSERT_EQUAL(report.total.duplicates, 2);
     CU_ASSERT_EQUAL(report.total.refused, 0);
     CU_ASSERT_EQUAL(report.skipped.count, 0);

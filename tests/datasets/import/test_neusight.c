@@ -61,8 +61,8 @@ static void test_other_ops(void)
     check_three(s->tile, 64, 128, -1);
     CU_ASSERT_EQUAL(rt_import_counter(&report, "conv2d", "Tesla T4")->unknown_tiles, 1);
     size_t unknown = 0;
-    for (size_t i = 0; i < imported.sample_count; i++) {
-        s = &imported.samples[i];
+    for (size_t i = 0; i < imported.samples.count; i++) {
+        s = RT_SAMPLE(&imported, i);
         unknown += (s->flags & RT_FLAG_UNKNOWN_TILE) != 0;
         CU_ASSERT_EQUAL((s->flags & RT_FLAG_UNKNOWN_TILE) != 0, s->tile[0] == -1);
     }
@@ -137,9 +137,9 @@ static void test_threads_change_nothing(void)
     }
     /* The split comes from the folder that is named and those below, not from those above it. */
     RT_ASSERT_OK(import("neusight", MINI "neusight_mini/per_gpu/kernels/train/bmm", 2, true));
-    CU_ASSERT_EQUAL(imported.samples[0].split, RT_SPLIT_NONE);
+    CU_ASSERT_EQUAL(RT_SAMPLE(&imported, 0)->split, RT_SPLIT_NONE);
     RT_ASSERT_OK(import("neusight", MINI "neusight_mini/per_gpu/kernels/train/", 2, true));
-    CU_ASSERT_EQUAL(imported.samples[0].split, RT_SPLIT_TRAIN);
+    CU_ASSERT_EQUAL(RT_SAMPLE(&imported, 0)->split, RT_SPLIT_TRAIN);
     release();
 }
 
@@ -277,7 +277,8 @@ static void test_bad_json(void)
         const char *path = rt_test_write(name, cases[i].text);
         RT_ASSERT_OK(import("neusight", folder, 1, false));
         check_words(&report.skipped, cases[i].words);
-        RT_ASSERT_FAILS(import("neusight", folder, 1, true), RT_EFORMAT, "with strict nothing may be refused");
+        RT_ASSERT_FAILS(import("neusight", folder, 1, true), RT_EFORMAT,
+                        "with strict nothing may be refused");
         unlink(path);
     }
     release();
@@ -331,8 +332,8 @@ static void test_real_neusight(void)
     if (path == NULL)
         return;
     RT_ASSERT_OK(import("neusight", path, 0, false));
-    CU_ASSERT_EQUAL(imported.sample_count, rows_below(path, "kernels"));
-    CU_ASSERT_EQUAL(imported.sample_count + imported.workload_count, report.total.read);
+    CU_ASSERT_EQUAL(imported.samples.count, rows_below(path, "kernels"));
+    CU_ASSERT_EQUAL(imported.samples.count + imported.workload_count, report.total.read);
     CU_ASSERT_EQUAL(report.total.refused + report.total.duplicates + report.skipped.count, 0);
     size_t convolutions = 0; /* those whose kernel does not say its tile, and nothing else */
     for (size_t i = 0; i < report.row_count; i++)

@@ -1,5 +1,6 @@
 /* Evaluation and its reports on made-up samples whose errors are known in advance. */
 #include "plots.h"
+#include "sample_rows.h"
 #include "test.h"
 
 #include "models/predictors/predictor/recipe.h"
@@ -10,8 +11,8 @@
 #include <math.h>
 
 /* Adds a sample whose latency is `times` the roofline, so the roofline's error is 1 / times - 1. */
-static struct rt_sample *add(struct rt_dataset *dataset, int device, enum rt_op_id op, int64_t size,
-                             double times, enum rt_split split)
+static size_t add(struct rt_dataset *dataset, int device, enum rt_op_id op, int64_t size, double times,
+                  enum rt_split split)
 {
     struct rt_sample sample;
     struct rt_query query;
@@ -23,7 +24,8 @@ static struct rt_sample *add(struct rt_dataset *dataset, int device, enum rt_op_
         sample.call.dim[d] = size;
     rt_query_of_sample(&sample, false, &query);
     sample.latency_us = times * rt_roofline_us(&query, &dataset->devices[device]);
-    return rt_dataset_add_sample(dataset, &sample);
+    rt_dataset_add_sample(dataset, &sample);
+    return dataset->samples.count - 1;
 }
 
 static void make_devices(struct rt_dataset *dataset)
@@ -44,14 +46,16 @@ static void make_data(struct rt_dataset *dataset)
     add(dataset, 1, RT_OP_BMM, 64, 5, RT_SPLIT_TEST);
     add(dataset, 0, RT_OP_BMM, 128, 1, RT_SPLIT_TEST);
     add(dataset, 0, RT_OP_SOFTMAX, 256, 1.25, RT_SPLIT_TEST);
-    add(dataset, 1, RT_OP_RELU, 512, 2, RT_SPLIT_TEST)->flags |= RT_FLAG_SYNTHETIC;
+    RT_CHANGE(dataset, add(dataset, 1, RT_OP_RELU, 512, 2, RT_SPLIT_TEST), sample.flags |= RT_FLAG_SYNTHETIC);
     add(dataset, 1, RT_OP_ADD, 512, 1, RT_SPLIT_TEST);
     add(dataset, 0, RT_OP_BMM, 32, 7, RT_SPLIT_TRAIN);
-    add(dataset, 0, RT_OP_BMM, 96, 7, RT_SPLIT_TEST)->flags |= RT_FLAG_FAILED;
+    RT_CHANGE(dataset, add(dataset, 0, RT_OP_BMM, 96, 7, RT_SPLIT_TEST), sample.flags |= RT_FLAG_FAILED);
     add(dataset, 0, RT_OP_BMM, 160, NAN, RT_SPLIT_TEST);
-    add(dataset, 0, RT_OP_ALL_REDUCE, 8, NAN, RT_SPLIT_TEST)->latency_us = 10; /* the V100 PCIe has a link */
-    dataset->samples[dataset->sample_count - 1].call.dtype = RT_FP4;
-    add(dataset, 0, RT_OP_LINEAR, 128, 1, RT_SPLIT_TEST)->call.dtype = RT_FP4; /* which has no fp4 */
+    RT_CHANGE(dataset, add(dataset, 0, RT_OP_ALL_REDUCE, 8, NAN, RT_SPLIT_TEST),
+              sample.latency_us = 10); /* the V100 PCIe has a link */
+    RT_CHANGE(dataset, dataset->samples.count - 1, sample.call.dtype = RT_FP4);
+    RT_CHANGE(dataset, add(dataset, 0, RT_OP_LINEAR, 128, 1, RT_SPLIT_TEST),
+              sample.call.dtype = RT_FP4); /* which has no fp4 */
 }
 
 /* An untrained "neusight" of one family: every utilisation is 0.5 - 0.5 / waves. */
@@ -143,7 +147,7 @@ static void test_every_sample_is_evaluated_or_counted(void)
     RT_ASSERT_OK(rt_evaluate_kernels(&data, &roofline, 1, &test_split, &e));
     for (int r = 0; r < RT_LEFT_COUNT; r++)
         left += rt_evaluation_left_out(&e, r);
-    CU_ASSERT_EQUAL(e.row_count + left, data.sample_count);
+    CU_ASSERT_EQUAL(e.row_count + left, data.samples.count);
     CU_ASSERT_EQUAL(e.dtypes[RT_FP32], 6); /* the fp4 all-reduce is the seventh */
     CU_ASSERT_EQUAL(e.dtypes[RT_FP4], 1);
     CU_ASSERT_EQUAL(e.left_out[RT_LEFT_OTHER_SPLIT][RT_OP_BMM], 1);
@@ -174,10 +178,10 @@ static void test_candidates_are_judged_on_the_same_rows(void)
         CU_ASSERT_EQUAL(e.devices.row[i].metrics[0].count, e.devices.row[i].metrics[1].count);
     struct rt_query query;
     double forecast;
-    rt_query_of_sample(&data.samples[3], false, &query);
+    rt_query_of_sample(RT_SAMPLE(&data, 3), false, &query);
     rt_predictor_forecast(&candidates[0].predictor, &data.devices[0], &query, 1, NULL, &forecast, NULL);
     RT_ASSERT_NEAR(find_row(&e.devices, "softmax", "V100")->metrics[0].bias,
-                   100 * (forecast / data.samples[3].latency_us - 1), 1e-9);
+                   100 * (forecast / RT_SAMPLE(&data, 3)->latency_us - 1), 1e-9);
     rt_evaluation_release(&e);
     rt_candidates_release(candidates, 2);
     rt_dataset_release(&data);
@@ -227,7 +231,7 @@ static void test_what_kept_no_test_part_is_not_judged(void)
     CU_ASSERT_EQUAL(e.left_out[RT_LEFT_FITTED][RT_OP_SOFTMAX], 1);
     CU_ASSERT_TRUE(e.devices.row[0].held_out[0]);
     rt_evaluation_release(&e);
-    data.samples[1].device = 0;
+    RT_CHANGE(&data, 1, sample.device = 0);
     RT_ASSERT_FAILS(rt_evaluate_kernels(&data, &candidate, 1, &test_split, &e), RT_EFORMAT,
                     "kept no test part");
     rt_candidates_release(&candidate, 1);
@@ -246,8 +250,8 @@ static void test_unmarked_samples_are_split_by_the_predictors_rule(void)
         add(&data, i % 2, RT_OP_SOFTMAX, 1000 + i / 2, 2, RT_SPLIT_NONE);
     make_candidate(&candidate, RT_FAMILY_SOFTMAX, data.devices[0].name);
     candidate.predictor.split = (struct rt_split_rule){.seed = 5, .validation = 0.3, .test = 0.25};
-    for (size_t i = 0; i < data.sample_count; i++)
-        expected += rt_split_of(&candidate.predictor.split, &data.samples[i]) == RT_PART_TEST;
+    for (size_t i = 0; i < data.samples.count; i++)
+        expected += rt_split_of(&candidate.predictor.split, RT_SAMPLE(&data, i)) == RT_PART_TEST;
     const int parts[] = {RT_PART_TEST, RT_PART_TRAIN, RT_PART_VALIDATION};
     for (size_t p = 0; p < RT_COUNT(parts); p++) {
         options.part = parts[p];
@@ -280,11 +284,11 @@ static void test_worst_kernels_come_first(void)
     RT_ASSERT_OK(rt_candidates_open(roofline_name, 1, &roofline));
     RT_ASSERT_OK(rt_evaluate_kernels(&data, &roofline, 1, &test_split, &e));
     CU_ASSERT_EQUAL(e.worst_count, RT_WORST_KERNELS);
-    CU_ASSERT_EQUAL(e.worst[0].sample->call.dim[0], 120);
+    CU_ASSERT_EQUAL(e.worst[0].sample.call.dim[0], 120);
     RT_ASSERT_NEAR(e.worst[0].error, 100.0 / 21 - 100, 1e-9);
     for (size_t i = 1; i < e.worst_count; i++)
         CU_ASSERT_TRUE(fabs(e.worst[i].error) <= fabs(e.worst[i - 1].error));
-    rt_call_dims(&e.worst[0].sample->call, dims, sizeof dims);
+    rt_call_dims(&e.worst[0].sample.call, dims, sizeof dims);
     CU_ASSERT_STRING_EQUAL(dims, "rows=120 cols=120");
     rt_evaluation_release(&e);
     rt_candidates_release(&roofline, 1);
@@ -298,8 +302,7 @@ static void test_measured_tiles_are_used_on_request(void)
     struct rt_evaluation e;
     struct rt_evaluate_options options = test_split;
     make_devices(&data);
-    struct rt_sample *sample = add(&data, 0, RT_OP_BMM, 512, 2, RT_SPLIT_TEST);
-    sample->tile[0] = sample->tile[1] = 64;
+    RT_CHANGE(&data, add(&data, 0, RT_OP_BMM, 512, 2, RT_SPLIT_TEST), sample.tile[0] = sample.tile[1] = 64);
     make_candidate(&candidate, RT_FAMILY_BMM, data.devices[0].name); /* has no tiles of its own */
     RT_ASSERT_FAILS(rt_evaluate_kernels(&data, &candidate, 1, &options, &e), RT_EFORMAT, "without a tile");
     options.measured_tiles = true;
@@ -406,7 +409,7 @@ static void test_reports_hold_the_rows(void)
                                    .samples = 12};
     const struct rt_dataset_input input = {.files = &from, .file_count = 1};
     make_data(&data);
-    add(&data, 1, RT_OP_SOFTMAX, 2048, 1, RT_SPLIT_TEST)->flags |= RT_FLAG_SYNTHETIC;
+    RT_CHANGE(&data, add(&data, 1, RT_OP_SOFTMAX, 2048, 1, RT_SPLIT_TEST), sample.flags |= RT_FLAG_SYNTHETIC);
     make_candidate(&candidates[0], RT_FAMILY_SOFTMAX, data.devices[0].name);
     candidates[0].predictor.complete = false;
     RT_ASSERT_OK(rt_candidates_open(roofline_name, 1, &candidates[1]));

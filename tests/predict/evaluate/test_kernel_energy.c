@@ -172,7 +172,7 @@ static void test_kernels_are_judged_by_energy(void)
     CU_ASSERT_STRING_EQUAL(e.column[1].key, "measured_time");
     CU_ASSERT_TRUE(e.column[1].value[0] > e.column[0].value[0]); /* which takes longer */
     CU_ASSERT_STRING_EQUAL(e.column[2].key, "board_power");
-    RT_ASSERT_NEAR(e.column[2].value[1], 0.25 * e.sample[1]->latency_us, 1e-12); /* 250 W */
+    RT_ASSERT_NEAR(e.column[2].value[1], 0.25 * RT_SAMPLE(&data, e.sample[1])->latency_us, 1e-12); /* 250 W */
     rt_evaluation_release(&e);
     rt_candidates_release(&roofline, 1);
     rt_dataset_release(&data);
@@ -189,7 +189,7 @@ static void test_calibrated_kernels_are_left_out(void)
         .part = RT_PART_TEST, .quiet = true, .target = &rt_targets[RT_TARGET_ENERGY]};
     make_data(&data);
     RT_ASSERT_OK(rt_candidates_open(roofline_name, 1, &roofline));
-    rt_fitted_keys_add(&entry.fitted_keys, rt_kernel_key(&data.samples[1]));
+    rt_fitted_keys_add(&entry.fitted_keys, rt_kernel_key(RT_SAMPLE(&data, 1)));
     rt_energy_model_put(&roofline.predictor.energy, &entry);
     RT_ASSERT_OK(rt_evaluate_kernels(&data, &roofline, 1, &options, &e));
     CU_ASSERT_EQUAL(e.row_count, 1);

@@ -3,6 +3,7 @@
 #ifndef ROOFTILE_TESTS_PREDICT_CALIBRATE_MADE_UP_H
 #define ROOFTILE_TESTS_PREDICT_CALIBRATE_MADE_UP_H
 
+#include "sample_rows.h"
 #include "predict/zero_net.h"
 
 #include "train/calibrate/calibrate.h"
@@ -58,8 +59,7 @@ static inline void make_device(struct rt_dataset *dataset)
     CU_ASSERT_STRING_EQUAL_FATAL(device.name, truth.device);
 }
 
-static inline struct rt_sample *add_bmm(struct rt_dataset *dataset, int64_t batch, int64_t size,
-                                        int64_t depth)
+static inline void add_bmm(struct rt_dataset *dataset, int64_t batch, int64_t size, int64_t depth)
 {
     struct rt_sample sample;
     rt_sample_init(&sample);
@@ -67,7 +67,7 @@ static inline struct rt_sample *add_bmm(struct rt_dataset *dataset, int64_t batc
     sample.device = 0;
     sample.split = RT_SPLIT_TEST;
     sample.call.dim[0] = batch, sample.call.dim[1] = sample.call.dim[2] = size, sample.call.dim[3] = depth;
-    return rt_dataset_add_sample(dataset, &sample);
+    rt_dataset_add_sample(dataset, &sample);
 }
 
 /* Latencies as the predictor would forecast them, were the device what it is made up to be. */
@@ -77,11 +77,12 @@ static inline void measure(struct rt_dataset *dataset)
     make_predictor(&source);
     add_known(&source.nets[0].effects, truth.device, 0, 0);
     source.nets[0].effects.known[3] = truth;
-    for (size_t i = 0; i < dataset->sample_count; i++) {
+    for (size_t i = 0; i < dataset->samples.count; i++) {
         struct rt_query query;
-        rt_query_of_sample(&dataset->samples[i], false, &query);
-        rt_predictor_forecast(&source, &dataset->devices[0], &query, 1, NULL, &dataset->samples[i].latency_us,
-                              NULL);
+        rt_query_of_sample(RT_SAMPLE(dataset, i), false, &query);
+        RT_CHANGE(
+            dataset, i,
+            rt_predictor_forecast(&source, &dataset->devices[0], &query, 1, NULL, &sample.latency_us, NULL));
     }
     rt_predictor_release(&source);
 }

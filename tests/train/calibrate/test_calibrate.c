@@ -1,4 +1,5 @@
 /* Calibration on made-up kernels whose device effects are known in advance. */
+#include "sample_rows.h"
 #include "made_up.h"
 #include "plots.h"
 
@@ -14,7 +15,7 @@ static void test_effects_are_recovered(void)
     make_predictor(&predictor);
     RT_ASSERT_OK(rt_calibrate(&predictor, &data, 0, &all_kernels, &calibration));
     const struct rt_calibrated_family *row = row_of(&calibration, RT_FAMILY_BMM);
-    CU_ASSERT_EQUAL(row->used, data.sample_count);
+    CU_ASSERT_EQUAL(row->used, data.samples.count);
     /* But for the shrinkage to the prior: 0 and 10 us. */
     CU_ASSERT_DOUBLE_EQUAL(row->after.value[RT_EFFECT_COMPUTE], 0.4, 0.01);
     CU_ASSERT_DOUBLE_EQUAL(row->after.value[RT_EFFECT_MEMORY], -0.25, 0.015);
@@ -23,7 +24,7 @@ static void test_effects_are_recovered(void)
     CU_ASSERT_TRUE(row->fit_after.median < 0.5);
     struct rt_device_effect *known = rt_device_effects_find(&predictor.nets[0].effects, truth.device);
     CU_ASSERT_PTR_NOT_NULL_FATAL(known);
-    CU_ASSERT_EQUAL(known->kernels, (int64_t)data.sample_count);
+    CU_ASSERT_EQUAL(known->kernels, (int64_t)data.samples.count);
     CU_ASSERT_TRUE(known->calibrated);
     rt_calibration_release(&calibration);
     rt_predictor_release(&predictor);
@@ -40,9 +41,9 @@ static void test_an_outlier_does_not_move_the_fit(void)
         struct rt_calibration calibration;
         make_data(&data);
         make_predictor(&predictor);
-        for (size_t i = 0; i < data.sample_count; i++) /* what is measured is never exact */
-            data.samples[i].latency_us *= 1 + 0.03 * sin(12.9898 * (double)i);
-        data.samples[data.sample_count / 2].latency_us *= wild[w];
+        for (size_t i = 0; i < data.samples.count; i++) /* what is measured is never exact */
+            RT_CHANGE(&data, i, sample.latency_us *= 1 + 0.03 * sin(12.9898 * (double)i));
+        RT_CHANGE(&data, data.samples.count / 2, sample.latency_us *= wild[w]);
         RT_ASSERT_OK(rt_calibrate(&predictor, &data, 0, &all_kernels, &calibration));
         found[w] = row_of(&calibration, RT_FAMILY_BMM)->after;
         rt_calibration_release(&calibration);
@@ -92,7 +93,7 @@ static void test_other_devices_are_left_alone(void)
     RT_ASSERT_OK(rt_calibrate(&predictor, &data, 0, &options, &calibration));
     const struct rt_calibrated_family *row = row_of(&calibration, RT_FAMILY_BMM);
     CU_ASSERT_EQUAL(row->used, 5);
-    CU_ASSERT_EQUAL(row->rest_after.count, data.sample_count - 5);
+    CU_ASSERT_EQUAL(row->rest_after.count, data.samples.count - 5);
     CU_ASSERT_TRUE(row->rest_after.median < row->rest_before.median / 3);
     rt_device_effects_of(&predictor.nets[0].effects, &other, &after);
     CU_ASSERT_EQUAL(memcmp(before.value, after.value, sizeof before.value), 0);
@@ -113,7 +114,7 @@ static double forecast_again(const struct rt_predictor *predictor, struct rt_dat
     double latency_us = NAN;
     add_bmm(data, 2, 512, depth); /* between two that were measured */
     measure(data);
-    struct rt_sample *last = &data->samples[data->sample_count - 1];
+    const struct rt_sample *last = RT_SAMPLE(data, data->samples.count - 1);
     rt_query_of_sample(last, false, &query);
     rt_predictor_forecast(predictor, &data->devices[0], &query, 1, NULL, &latency_us, NULL);
     return latency_us / (truly * last->latency_us);
@@ -130,9 +131,9 @@ static void test_residual_correction_carries_over_to_similar_kernels(void)
         const char *path = rt_test_path("corrected.h5");
         options.effects_only = effects_only;
         make_data(&data);
-        for (size_t i = 0; i < data.sample_count; i++)
-            if (data.samples[i].call.dim[1] == 512)
-                data.samples[i].latency_us *= 1.25;
+        for (size_t i = 0; i < data.samples.count; i++)
+            if (RT_SAMPLE(&data, i)->call.dim[1] == 512)
+                RT_CHANGE(&data, i, sample.latency_us *= 1.25);
         make_predictor(&predictor);
         predictor.nets[0].feature[0] = rt_feature_find("log2_wide"); /* the size */
         RT_ASSERT_OK(rt_calibrate(&predictor, &data, 0, &options, &calibration));
@@ -159,12 +160,15 @@ static void test_dtypes_are_selected_and_corrected_apart(void)
     struct rt_calibration calibration;
     struct rt_calibrate_options options = all_kernels;
     make_data(&data);
-    size_t of_each = data.sample_count;
-    for (size_t i = 0; i < of_each; i++)
-        rt_dataset_add_sample(&data, &data.samples[i])->call.dtype = RT_FP16;
+    size_t of_each = data.samples.count;
+    for (size_t i = 0; i < of_each; i++) {
+        struct rt_sample half = rt_dataset_sample(&data, i);
+        half.call.dtype = RT_FP16;
+        rt_dataset_add_sample(&data, &half);
+    }
     measure(&data);
     for (size_t i = of_each; i < 2 * of_each; i++)
-        data.samples[i].latency_us *= data.samples[i].call.dim[1] == 512 ? 1.25 : 1;
+        RT_CHANGE(&data, i, sample.latency_us *= sample.call.dim[1] == 512 ? 1.25 : 1);
     make_predictor(&predictor);
     predictor.nets[0].feature[0] = rt_feature_find("log2_wide");
     options.kernels = 25;
@@ -286,19 +290,19 @@ static void test_bad_samples_are_counted(void)
     struct rt_calibration calibration;
     make_data(&data);
     make_predictor(&predictor);
-    data.samples[0].flags |= RT_FLAG_FAILED;
-    data.samples[1].flags |= RT_FLAG_THROTTLED;
-    data.samples[2].flags |= RT_FLAG_UNSTABLE;
-    data.samples[3].latency_us = NAN;
-    data.samples[4].call.dtype = RT_FP4; /* which a V100 has no peak for */
+    RT_CHANGE(&data, 0, sample.flags |= RT_FLAG_FAILED);
+    RT_CHANGE(&data, 1, sample.flags |= RT_FLAG_THROTTLED);
+    RT_CHANGE(&data, 2, sample.flags |= RT_FLAG_UNSTABLE);
+    RT_CHANGE(&data, 3, sample.latency_us = NAN);
+    RT_CHANGE(&data, 4, sample.call.dtype = RT_FP4); /* which a V100 has no peak for */
     for (int i = 0; i < 4; i++)
-        data.samples[i].latency_us *= 50;
-    data.samples[5].latency_us /= 1000; /* faster than its roofline */
-    data.samples[6].flags |= RT_FLAG_REPEAT;
+        RT_CHANGE(&data, i, sample.latency_us *= 50);
+    RT_CHANGE(&data, 5, sample.latency_us /= 1000); /* faster than its roofline */
+    RT_CHANGE(&data, 6, sample.flags |= RT_FLAG_REPEAT);
     RT_ASSERT_OK(rt_calibrate(&predictor, &data, 0, &all_kernels, &calibration));
     for (int r = 0; r < RT_UNUSED_COUNT; r++)
         CU_ASSERT_EQUAL(calibration.left[r], r != RT_UNUSED_STRAY && r != RT_UNUSED_FAMILY);
-    CU_ASSERT_EQUAL(row_of(&calibration, RT_FAMILY_BMM)->used, data.sample_count - 7);
+    CU_ASSERT_EQUAL(row_of(&calibration, RT_FAMILY_BMM)->used, data.samples.count - 7);
     RT_ASSERT_NEAR(row_of(&calibration, RT_FAMILY_BMM)->after.value[0], 0.4, 0.02);
     rt_calibration_release(&calibration);
     rt_predictor_release(&predictor);
@@ -313,10 +317,10 @@ static void test_throttled_kernels_are_refused(void)
     struct rt_calibrate_options options = all_kernels;
     make_device(&data);
     for (int64_t i = 0; i < 24; i++) {
-        struct rt_sample *sample = add_bmm(&data, 8, 2048 + 64 * i, 1024);
         struct rt_query query;
-        rt_query_of_sample(sample, false, &query);
-        sample->latency_us = 5 * rt_roofline_us(&query, &data.devices[0]);
+        add_bmm(&data, 8, 2048 + 64 * i, 1024);
+        rt_query_of_sample(RT_SAMPLE(&data, (size_t)i), false, &query);
+        RT_CHANGE(&data, (size_t)i, sample.latency_us = 5 * rt_roofline_us(&query, &data.devices[0]));
     }
     make_predictor(&predictor);
     RT_ASSERT_FAILS(rt_calibrate(&predictor, &data, 0, &options, &calibration), RT_EFORMAT,

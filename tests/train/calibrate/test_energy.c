@@ -1,5 +1,6 @@
 /* Calibration of energy on made-up runs and kernels: three GPUs that take known multiples of what the physics
  * says. */
+#include "sample_rows.h"
 #include "test.h"
 
 #include "train/calibrate/energy.h"
@@ -55,7 +56,7 @@ static void measure(struct rt_dataset *data, const struct rt_predictor *predicto
     const bool all[GPUS] = {true, true, true};
     struct rt_energy_measurements measurements;
     rt_energy_measurements_gather(data, predictor, all, true, true, &measurements);
-    CU_ASSERT_EQUAL_FATAL(measurements.count, data->workload_count + data->sample_count);
+    CU_ASSERT_EQUAL_FATAL(measurements.count, data->workload_count + data->samples.count);
     for (size_t i = 0; i < measurements.count; i++) {
         const struct rt_energy_measured *measured = &measurements.list[i];
         double watts = true_watts(&measured->observation, measured->observation.device);
@@ -63,7 +64,7 @@ static void measure(struct rt_dataset *data, const struct rt_predictor *predicto
             data->workloads[measured->workload - data->workloads].energy_mj =
                 1e-3 * watts * measured->measured_us;
         else
-            data->samples[measured->sample - data->samples].energy_mj = 1e-3 * watts * measured->measured_us;
+            RT_CHANGE(data, measured->sample, sample.energy_mj = 1e-3 * watts * measured->measured_us);
     }
     rt_energy_measurements_release(&measurements);
 }
@@ -201,7 +202,7 @@ static void test_what_is_left_out(void)
     data.workloads[0].energy_mj = NAN;
     data.workloads[1].flags = RT_FLAG_THROTTLED;
     data.workloads[2].model = rt_strings_add(&data.texts, "no-such-model", strlen("no-such-model"));
-    data.samples[0].energy_mj = NAN;
+    RT_CHANGE(&data, 0, sample.energy_mj = NAN);
     rt_energy_measurements_gather(&data, &predictor, only, true, true, &measurements);
     CU_ASSERT_EQUAL(measurements.count, 2 * RUNS - 4);
     CU_ASSERT_EQUAL(measurements.runs_left[RT_UNOBSERVED_NO_POWER], 1);

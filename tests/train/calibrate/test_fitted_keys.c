@@ -1,4 +1,5 @@
 /* What a predictor was calibrated to is not judged: kept in its file, left out and counted by evaluate. */
+#include "sample_rows.h"
 #include "base/h5.h"
 #include "predict/zero_net.h"
 
@@ -104,7 +105,7 @@ static void check_judged(const struct rt_dataset *data, const struct rt_candidat
     size_t all = e.row_count;
     for (int r = 0; r < RT_LEFT_COUNT; r++)
         all += rt_evaluation_left_out(&e, (enum rt_left_out)r);
-    CU_ASSERT_EQUAL(all, data->sample_count);
+    CU_ASSERT_EQUAL(all, data->samples.count);
     rt_evaluation_release(&e);
 }
 
@@ -121,13 +122,14 @@ static void test_kernels_it_was_calibrated_to_are_not_judged(void)
     check_judged(&data, &candidate, 1, RT_PART_TEST, test - FITTED, test, FITTED);
     check_judged(&data, &candidate, 1, RT_PART_ANY, KERNELS - FITTED, KERNELS, FITTED);
     for (size_t i = 0; i < KERNELS; i++) /* 8 are in the training part: none of them was selected */
-        if (data.samples[i].split == RT_SPLIT_TRAIN)
-            CU_ASSERT_FALSE(rt_predictor_calibrated_to_kernel(&candidate.predictor, &data, &data.samples[i]));
+        if (RT_SAMPLE(&data, i)->split == RT_SPLIT_TRAIN)
+            CU_ASSERT_FALSE(
+                rt_predictor_calibrated_to_kernel(&candidate.predictor, &data, RT_SAMPLE(&data, i)));
     /* Again from the other part: what it was fitted to before is judged again. All 8, and one is left over.
      */
-    data.samples[0].call.dim[0] += 1;
+    RT_CHANGE(&data, 0, sample.call.dim[0] += 1);
     calibrate(&candidate, &data, RT_PART_TRAIN, 1);
-    data.samples[0].call.dim[0] -= 1; /* as if it had not been selected */
+    RT_CHANGE(&data, 0, sample.call.dim[0] -= 1); /* as if it had not been selected */
     save_and_open(&candidate);
     CU_ASSERT_EQUAL(train, FITTED);
     check_judged(&data, &candidate, 1, RT_PART_TRAIN, 1, train, FITTED - 1);
@@ -152,15 +154,15 @@ static void test_it_is_the_kernel_and_not_the_measurement(void)
     snprintf(again.devices[1].name, sizeof again.devices[1].name, "tesla_v100-pcie-32gb");
     for (size_t i = 0; i < KERNELS; i++)
         for (int32_t d = 0; d < 2; d++) {
-            struct rt_sample sample = data.samples[i];
+            struct rt_sample sample = rt_dataset_sample(&data, i);
             sample.device = 1 - d;
             sample.split = RT_SPLIT_NONE;
             sample.latency_us *= 1.1;
             rt_dataset_add_sample(&again, &sample);
         }
     check_judged(&again, &candidate, 1, RT_PART_ANY, KERNELS, KERNELS - FITTED, FITTED);
-    for (size_t i = 0; i < again.sample_count; i++) /* the same dims in another dtype are another kernel */
-        again.samples[i].call.dtype = RT_FP16;
+    for (size_t i = 0; i < again.samples.count; i++) /* the same dims in another dtype are another kernel */
+        RT_CHANGE(&again, i, sample.call.dtype = RT_FP16);
     check_judged(&again, &candidate, 1, RT_PART_ANY, KERNELS, KERNELS, 0);
     rt_candidates_release(&candidate, 1);
     rt_dataset_release(&again);
@@ -288,8 +290,12 @@ static void test_kernels_and_runs_of_one_device(void)
     struct rt_calibration calibration;
     struct rt_evaluation e;
     const struct rt_evaluate_options none = {0};
-    const struct rt_calibrate_options options = {
-        .from = RT_FROM_BOTH, .kernels = FITTED, .runs = 3, .seed = 1, .part = RT_PART_TEST, .keep_all = true};
+    const struct rt_calibrate_options options = {.from = RT_FROM_BOTH,
+                                                 .kernels = FITTED,
+                                                 .runs = 3,
+                                                 .seed = 1,
+                                                 .part = RT_PART_TEST,
+                                                 .keep_all = true};
     make_data(&data);
     make_candidate(&candidate);
     RT_ASSERT_OK(rt_calibrate(&candidate.predictor, &data, 0, &options, &calibration));
@@ -311,20 +317,20 @@ static void test_keys_stay(void)
 {
     struct rt_dataset data;
     make_data(&data);
-    int64_t first = rt_kernel_key(&data.samples[0]), run = rt_run_key(&data, &data.workloads[0]);
+    int64_t first = rt_kernel_key(RT_SAMPLE(&data, 0)), run = rt_run_key(&data, &data.workloads[0]);
     CU_ASSERT_EQUAL(first, KERNEL_KEY);
     CU_ASSERT_EQUAL(run, RUN_KEY);
     if (first != KERNEL_KEY || run != RUN_KEY)
         printf("# %lld %lld\n", (long long)first, (long long)run);
-    data.samples[0].call.phase = RT_BACKWARD;
-    data.samples[0].latency_us = 1;
-    CU_ASSERT_EQUAL(rt_kernel_key(&data.samples[0]), first);
-    data.samples[0].call.op = RT_OP_LAYERNORM;
-    CU_ASSERT_NOT_EQUAL(rt_kernel_key(&data.samples[0]), first);
-    data.samples[0].call.op = RT_OP_CONV2D; /* whose gradients are kernels of their own */
-    int64_t by_data = rt_kernel_key(&data.samples[0]);
-    data.samples[0].call.phase = RT_FORWARD;
-    CU_ASSERT_NOT_EQUAL(rt_kernel_key(&data.samples[0]), by_data);
+    RT_CHANGE(&data, 0, sample.call.phase = RT_BACKWARD);
+    RT_CHANGE(&data, 0, sample.latency_us = 1);
+    CU_ASSERT_EQUAL(rt_kernel_key(RT_SAMPLE(&data, 0)), first);
+    RT_CHANGE(&data, 0, sample.call.op = RT_OP_LAYERNORM);
+    CU_ASSERT_NOT_EQUAL(rt_kernel_key(RT_SAMPLE(&data, 0)), first);
+    RT_CHANGE(&data, 0, sample.call.op = RT_OP_CONV2D); /* whose gradients are kernels of their own */
+    int64_t by_data = rt_kernel_key(RT_SAMPLE(&data, 0));
+    RT_CHANGE(&data, 0, sample.call.phase = RT_FORWARD);
+    CU_ASSERT_NOT_EQUAL(rt_kernel_key(RT_SAMPLE(&data, 0)), by_data);
     data.workloads[0].mode = RT_TRAINING;
     CU_ASSERT_NOT_EQUAL(rt_run_key(&data, &data.workloads[0]), run);
     data.workloads[0].mode =

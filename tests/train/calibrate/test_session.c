@@ -23,13 +23,14 @@ static void measure_session(struct rt_dataset *dataset, const double slower[3])
     make_device(dataset);
     for (size_t o = 0; o < RT_COUNT(ops); o++)
         add_vector_kernels(dataset, ops[o]);
-    for (size_t i = 0; i < dataset->sample_count; i++) {
-        struct rt_sample *sample = &dataset->samples[i];
+    for (size_t i = 0; i < dataset->samples.count; i++) {
+        struct rt_sample sample = rt_dataset_sample(dataset, i);
         struct rt_query query;
-        rt_query_of_sample(sample, false, &query);
-        rt_predictor_forecast(&source, &dataset->devices[0], &query, 1, NULL, &sample->latency_us, NULL);
+        rt_query_of_sample(&sample, false, &query);
+        rt_predictor_forecast(&source, &dataset->devices[0], &query, 1, NULL, &sample.latency_us, NULL);
         for (size_t o = 0; o < RT_COUNT(ops); o++)
-            sample->latency_us *= sample->call.op == ops[o] ? exp(slower[o]) : 1;
+            sample.latency_us *= sample.call.op == ops[o] ? exp(slower[o]) : 1;
+        rt_rows_put(&dataset->samples, i, &sample);
     }
     rt_predictor_release(&source);
 }

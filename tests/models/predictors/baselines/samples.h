@@ -27,8 +27,8 @@ enum { MOST_SAMPLES = 512 };
 /* The rows of all samples: row (MOST_SAMPLES). */
 static inline void all_rows(const struct rt_dataset *dataset, uint32_t *row)
 {
-    CU_ASSERT_TRUE_FATAL(dataset->sample_count <= MOST_SAMPLES);
-    for (uint32_t i = 0; i < dataset->sample_count; i++)
+    CU_ASSERT_TRUE_FATAL(dataset->samples.count <= MOST_SAMPLES);
+    for (uint32_t i = 0; i < dataset->samples.count; i++)
         row[i] = i;
 }
 

@@ -16,7 +16,7 @@ static void fit(struct rt_linear_baseline *lines, const struct rt_dataset *datas
 {
     uint32_t all[MOST_SAMPLES];
     all_rows(dataset, all);
-    rt_linear_baseline_fit(lines, dataset, all, dataset->sample_count);
+    rt_linear_baseline_fit(lines, dataset, all, dataset->samples.count);
 }
 
 static double seconds_at_peak(const struct rt_query *query, const struct rt_device *device)
@@ -82,8 +82,8 @@ static void test_least_relative_squares(void)
     const double steps[][2] = {{0, 0}, {0.1, 0}, {-0.1, 0}, {0, 0.01}, {0, -0.01}};
     double rest[RT_COUNT(steps)] = {0};
     for (size_t s = 0; s < RT_COUNT(steps); s++)
-        for (size_t i = 0; i < dataset.sample_count; i++) {
-            const struct rt_sample *sample = &dataset.samples[i];
+        for (size_t i = 0; i < dataset.samples.count; i++) {
+            const struct rt_sample *sample = RT_SAMPLE(&dataset, i);
             struct rt_query query = product(sample->call.dim[0], RT_FP32);
             double start = lines.line[0].start_us + steps[s][0],
                    rate = lines.line[0].rate * (1 + steps[s][1]);

@@ -1,6 +1,7 @@
 /* The wave-scaling baseline: Habitat's formula, which kernel of which device is scaled, files. */
 #include "base/h5.h"
 #include "models/predictors/baselines/wave_scaling.h"
+#include "sample_rows.h"
 #include "samples.h"
 
 #include <math.h>
@@ -14,7 +15,7 @@ static void build(struct rt_wave_scaling *origins, const struct rt_dataset *data
 {
     uint32_t all[MOST_SAMPLES];
     all_rows(dataset, all);
-    rt_wave_scaling_build(origins, dataset, all, dataset->sample_count);
+    rt_wave_scaling_build(origins, dataset, all, dataset->samples.count);
 }
 
 /* Two devices with numbers that can be reckoned with: half the multiprocessors, a quarter of the bandwidth.
@@ -110,7 +111,7 @@ static void test_origins_of_choice(void)
     RT_ASSERT_NEAR(rt_wave_scaling_us(&origins, &amd_only, &a100), /* only another vendor's is so near */
                    77 * rt_wave_scale(&amd_only, &dataset.devices[3], &a100), 1e-6);
     rt_wave_scaling_release(&origins);
-    dataset.samples[2].latency_us = NAN; /* leaves 10 and 40: the middle of their logarithms */
+    RT_CHANGE(&dataset, 2, sample.latency_us = NAN); /* leaves 10 and 40: the middle of their logarithms */
     rt_wave_scaling_build(&origins, &dataset, (const uint32_t[]){0, 1}, 2);
     RT_ASSERT_NEAR(rt_wave_scaling_us(&origins, &asked, &a100), 20, 1e-6);
     rt_wave_scaling_release(&origins);
@@ -184,8 +185,8 @@ static void test_nearest_of_many(void)
         double nearest = INFINITY, expected = 0, asked[RT_WAVE_SCALING_MOST_AXES],
                point[RT_WAVE_SCALING_MOST_AXES];
         rt_wave_scaling_point(&query, asked);
-        for (size_t i = 0; i < dataset.sample_count; i++) {
-            const struct rt_sample *sample = &dataset.samples[i];
+        for (size_t i = 0; i < dataset.samples.count; i++) {
+            const struct rt_sample *sample = RT_SAMPLE(&dataset, i);
             struct rt_query measured = product(sample->call.dim[1]);
             measured.call.dim[3] = sample->call.dim[3];
             rt_wave_scaling_point(&measured, point);
