@@ -116,7 +116,8 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
 def build_sdist(sdist_directory, config_settings=None):
     """What git has, or where this is an sdist already, all of it."""
     listed = subprocess.run(["git", "-C", SOURCE, "ls-files", "-z"], capture_output=True, text=True)
-    files = listed.stdout.split("\0") if listed.returncode == 0 else [str(p.relative_to(SOURCE)) for p in SOURCE.rglob("*") if p.is_file()]
+    files = listed.stdout.split("\0") if listed.returncode == 0 else [
+        str(p.relative_to(SOURCE)) for p in SOURCE.rglob("*") if p.is_file() and ".git" not in p.parts]
     name = f"{NAME}.tar.gz"
 
     def plain(info):

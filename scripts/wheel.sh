@@ -11,5 +11,5 @@ case ${1:-} in
 esac
 . "$(dirname "$0")/setup.sh"
 # shellcheck disable=SC2086  # a list of words
-setup_packages $build_packages python3
+setup_packages $build_packages git python3
 exec python3 "$source_folder/scripts/wheel.py" "${1:-dist}"
