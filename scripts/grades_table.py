@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Mean |error| of measured kernels, models, servers and training by the grade of their forecast, each corpus of equal weight.
+"""Mean |error| of measured kernels, models, servers and training by the grade of their forecast, each corpus and fold of equal weight
+where it has five and more.
 
     scripts/grades_table.py [--corpora FILE.csv] KIND:CORPUS:FOLD:FILE.json ...
 
@@ -13,6 +14,7 @@ import json
 import sys
 
 GRADES = ("good", "fair", "rough")
+LEAST = 5  # runs of a corpus and fold in a grade: a mean of fewer is no mean, and would count as much as one of hundreds
 
 
 def rows_of(kind, path):
@@ -66,7 +68,7 @@ def main():
         for what in ("kernels", "models", "training", "serving", "runs"):
             for grade in GRADES:
                 kinds = ("models", "training", "serving") if what == "runs" else (what,)
-                of = [pool for key, pool in pools.items() if key[0] == half and key[1] in kinds and key[2] == grade]
+                of = [pool for key, pool in pools.items() if key[0] == half and key[1] in kinds and key[2] == grade and pool[0] >= LEAST]
                 if of:
                     table.writerow([half, what, grade, len(of), sum(pool[0] for pool in of), *means(of)])
     if by_corpus:
