@@ -97,12 +97,9 @@ void rt_node_accumulate(struct rt_graph *graph, int64_t elements)
         addition->bytes = (rt_dtypes[graph->options.dtype].bytes + 2 * 4) * (double)elements;
 }
 
-void rt_node_recompute(struct rt_graph *graph)
+static void run_again(struct rt_graph *graph)
 {
-    struct rt_node *node = &graph->nodes[graph->node_count - 1];
-    if (!rt_graph_trains(graph) || graph->options.recompute != RT_RECOMPUTE_SELECTIVE)
-        return;
-    node->recomputed = true;
+    const struct rt_node *node = &graph->nodes[graph->node_count - 1];
     for (uint32_t k = 0, count = node->kernel_count; k < count; k++) {
         struct rt_graph_kernel kernel = graph->kernels[node->kernel + k];
         if (kernel.call.phase != RT_FORWARD)
@@ -110,6 +107,22 @@ void rt_node_recompute(struct rt_graph *graph)
         kernel.call.phase = RT_BACKWARD;
         *rt_graph_add_kernel(graph, RT_BACKWARD, (enum rt_op_id)kernel.call.op, kernel.call.dim) = kernel;
     }
+}
+
+void rt_node_recompute(struct rt_graph *graph)
+{
+    if (!rt_graph_trains(graph) || graph->options.recompute != RT_RECOMPUTE_SELECTIVE)
+        return;
+    graph->nodes[graph->node_count - 1].recomputed = true;
+    run_again(graph);
+}
+
+void rt_node_discard(struct rt_graph *graph)
+{
+    if (!rt_graph_trains(graph) || graph->options.recompute != RT_RECOMPUTE_NORMS)
+        return;
+    graph->nodes[graph->node_count - 1].regathered = true;
+    run_again(graph);
 }
 
 void rt_node_weight_gradient(struct rt_graph *graph, enum rt_op_id op, uint32_t read, int64_t rows,

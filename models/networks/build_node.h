@@ -46,6 +46,8 @@ void rt_node_weight_gradient(struct rt_graph *graph, enum rt_op_id op, uint32_t 
 /* Selective recompute: the last node keeps nothing, and its forward kernels run again before its backward
  * ones. */
 void rt_node_recompute(struct rt_graph *graph);
+/* Recompute of norms: the same of a node whose output readers need, which nobody keeps. */
+void rt_node_discard(struct rt_graph *graph);
 
 /* Does a gradient flow into the node? RT_NO_INPUT: no. */
 bool rt_node_has_gradient(const struct rt_graph *graph, uint32_t node);

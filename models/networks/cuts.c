@@ -19,7 +19,7 @@ static const char *given_of_training(const struct rt_parallelism *parallel,
            : parallel->expert_overlap                     ? "expert_overlap"
            : parallel->shard_gpus > 0                     ? "shard_gpus"
            : options->lora > 0                            ? "lora"
-           : options->recompute == RT_RECOMPUTE_SELECTIVE ? "recompute"
+           : options->recompute >= RT_RECOMPUTE_SELECTIVE ? "recompute"
                                                           : NULL;
 }
 
@@ -189,6 +189,10 @@ int rt_check_cuts(const struct rt_parallelism *parallel, const struct rt_graph_o
                        "of their own");
     if (options->lora_on > RT_LORA_ALL && options->lora == 0)
         return rt_fail(RT_EUSAGE, "{lora_on} says which products have adapters: give their rank by {lora}");
+    if (options->recompute == RT_RECOMPUTE_NORMS && !rt_runtimes[options->runtime].engine)
+        return rt_fail(RT_EUSAGE,
+                       "{recompute} norms is of {runtime} megatron and megatron-bridge; for others "
+                       "give layers");
     bool cut = parallel->context > 1 || parallel->sequence || options->lora > 0 || parallel->chunks > 1;
     if (cut && !stack)
         return rt_fail(RT_EUSAGE, "%s is for language models of one stack of layers, which %s is not",

@@ -127,9 +127,17 @@ enum rt_optimizer_kind {
 extern const char *const rt_optimizers[RT_OPTIMIZER_COUNT];
 
 /* Activation checkpointing (torch.utils.checkpoint): of each layer only the input is saved, and the layer
- * runs again before its backward pass. Selective: attention's scores alone (Korthikanti et al. 2022). */
-enum rt_recompute { RT_RECOMPUTE_NONE, RT_RECOMPUTE_LAYERS, RT_RECOMPUTE_SELECTIVE, RT_RECOMPUTE_COUNT };
-extern const char *const rt_recomputes[RT_RECOMPUTE_COUNT]; /* "none", "layers", "selective" */
+ * runs again before its backward pass. Selective: attention's scores alone (Korthikanti et al. 2022). Norms:
+ * layers' norms and experts' activations, whose outputs are thrown away (Megatron-Core's layernorm and
+ * moe_act). */
+enum rt_recompute {
+    RT_RECOMPUTE_NONE,
+    RT_RECOMPUTE_LAYERS,
+    RT_RECOMPUTE_SELECTIVE,
+    RT_RECOMPUTE_NORMS,
+    RT_RECOMPUTE_COUNT
+};
+extern const char *const rt_recomputes[RT_RECOMPUTE_COUNT]; /* "none", "layers", "selective", "norms" */
 
 /* Activations of feed-forward layers. */
 enum rt_activation_kind {

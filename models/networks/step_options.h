@@ -71,7 +71,7 @@
          "torch.autocast in --dtype (default fp16): weights in fp32, cast in every step"},                   \
         {"recompute", 0, "WHAT", RT_CHOICE(type, member.recompute, rt_recomputes),                           \
          "training: layers keep only their input and run again before their backward pass: layers; only "    \
-         "attention does: selective; none (default none)"},                                                  \
+         "attention does: selective; norms and experts' activations: norms; none (default none)"},           \
         {"attention", 0, "LIBRARY", RT_CHOICE(type, member.attention, rt_attention_libraries),               \
          "PyTorch and what trains at scale: whose kernels attention runs: math (written out), triton "       \
          "(FlashAttention's of 2022), flash2, flash3, cudnn (default: own, the runtime's)"},                 \
@@ -117,12 +117,12 @@
         {"checkpoint-gbs", 0, "X", RT_NUMBER(type, member.run.checkpoint_gbs, 1e-3, 1e6),                    \
          "What storage takes of a checkpoint from all GPUs together, 10^9 bytes/s, while they wait"},        \
         {"checkpoint-minutes", 0, "X", RT_NUMBER(type, member.run.checkpoint_minutes, 1e-3, 1e6),            \
-         "Minutes from one checkpoint to the next (default: what --node-mtbf-hours makes best)"},                    \
+         "Minutes from one checkpoint to the next (default: what --node-mtbf-hours makes best)"},            \
         {"node-mtbf-hours", 0, "X", RT_NUMBER(type, member.run.node_mtbf_hours, 1e-3, 1e9),                  \
          "Mean time between failures of a server, in hours: a failure ends the step of all"},                \
     {                                                                                                        \
         "restart-minutes", 0, "X", RT_NUMBER(type, member.run.restart_minutes, 1e-3, 1e5),                   \
-            "Minutes from a failure until checkpoints are read again"                                                \
+            "Minutes from a failure until checkpoints are read again"                                        \
     }
 /* Rows that say what servers are beside each other. */
 #define RT_STEP_CLUSTER_OPTIONS(type, member)                                                                \

@@ -19,6 +19,7 @@ ALONE = ("Qwen3_235B_a22B", "H100")  # tp_comm_overlap=False (configs/qwen/qwen3
 # micro batch (moe_a2a_overlap). Runs with dropped tokens are of older recipes.
 ALLTOALL = {("Qwen3_235B_a22B", "H100"), ("Qwen3_235B_a22B", "B200")}
 OVERLAPPED = {("Qwen3_235B_a22B", "H100", 8), ("DeepSeekV3", "B200", 8)}  # of so many stages
+NORMS_AGAIN = ("H100", "B200", "GB200")  # gpt-oss: recompute_modules layernorm, moe_act
 COUNTS = ("GBS", "MBS", "Sequence Length", "TP", "PP", "CP", "VP", "EP", "FSDP")
 
 
@@ -47,6 +48,7 @@ def add_run(runs, row, what, second):
              cp=cp if cp > 1 else "", vp=vp if vp > 1 else "", sp="1" if tp > 1 else "", tp_overlap="1" if tp > 1 and (name, chip) != ALONE else "",
              shard=("parameters" if count["FSDP"] > 0 else "optimizer") if dp > 1 else "", lora=16 if "LoRA" in what else "", lora_on="qkv" if "LoRA" in what else "",
              expert_exchange="alltoall" if ep > 1 and ((name, chip) in ALLTOALL or "OSS" in name) else "",
+             recompute="norms" if "OSS" in name and chip in NORMS_AGAIN else "",
              expert_overlap="1" if (name, chip, pp) in OVERLAPPED and microbatches > 1 else "",
              software=row["Release"], run=name, **servers(gpus, chip))
 

@@ -185,6 +185,7 @@ static uint32_t grouped_feed_forward(const struct rt_stack *stack, uint32_t x, i
     x = rt_build_grouped(graph, model->gated ? "experts.gate_up" : "experts.up", x, &of);
     x = model->gated ? rt_build_gated(graph, "experts.product", x, pairs, inner)
                      : rt_build_activation(graph, model->activation, x, pairs, inner);
+    rt_node_discard(graph);
     of = (struct rt_grouped){run, of.rows, inner, h, held};
     return rt_build_grouped(graph, "experts.down", x, &of);
 }

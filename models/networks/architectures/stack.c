@@ -129,7 +129,11 @@ uint32_t rt_build_input(const struct rt_stack *stack)
 
 uint32_t rt_build_norm(const struct rt_stack *stack, const char *name, uint32_t x)
 {
-    return rt_build_norm_of(stack, name, x, rt_shared_rows(stack), stack->model->hidden);
+    const struct rt_graph *graph = stack->graph;
+    x = rt_build_norm_of(stack, name, x, rt_shared_rows(stack), stack->model->hidden);
+    if (graph->blocks[graph->block_count - 1].role == RT_BLOCK_LAYER)
+        rt_node_discard(stack->graph);
+    return x;
 }
 
 uint32_t rt_build_norm_of(const struct rt_stack *stack, const char *name, uint32_t x, int64_t rows, int64_t h)

@@ -173,7 +173,7 @@ static const struct rt_option options[] = {
      "How many of the data-parallel GPUs share it out, copies beside them (default: all)"},
     {"recompute", 0, "WHAT,...",
      RT_ITEMS(struct arguments, training.recomputes, .suggests = suggest_recomputes),
-     "What runs again in the backward pass: none, layers, selective (attention)"},
+     "What runs again in the backward pass: none, layers, selective (attention), norms (and experts' activations)"},
     RT_HEADING("GPUs' links:"),
     {"fabric", 0, "NAME", RT_CHOICE(struct arguments, shared.fabric, rt_fabrics),
      "What joins the GPUs: switch, mesh, pairs, pcie, pcie-peer or pcie-host; own: as the GPU's description has it"},

@@ -16,11 +16,12 @@ enum {
     KEEPS = 1u << RT_RECOMPUTE_NONE,
     LAYERS = 1u << RT_RECOMPUTE_LAYERS,
     SELECTIVE = 1u << RT_RECOMPUTE_SELECTIVE,
+    NORMS = 1u << RT_RECOMPUTE_NORMS,
 };
 
 /* What Megatron-LM and Megatron-Bridge have in common. */
 #define MEGATRON_CORE                                                                                        \
-    .shards = NOTHING | OPTIMIZER, .recomputes = KEEPS | LAYERS | SELECTIVE, .tensor = true,                 \
+    .shards = NOTHING | OPTIMIZER, .recomputes = KEEPS | LAYERS | SELECTIVE | NORMS, .tensor = true,         \
     .context = true, .pipeline = true, .interleaved = true, .sequence = true, .exchanges_beside = true
 
 /* clang-format off */
@@ -164,6 +165,9 @@ static void add_megatron(const struct launched *l, struct rt_text *out)
         ADD(out, "--recompute-granularity full --recompute-method uniform --recompute-num-layers 1");
     if (recomputes(l, RT_RECOMPUTE_SELECTIVE))
         ADD(out, "--recompute-granularity selective");
+    if (recomputes(l, RT_RECOMPUTE_NORMS))
+        ADD(out, "--recompute-granularity selective --recompute-modules layernorm%s",
+            l->request->source->model.experts.count > 0 ? " moe_act" : "");
     if (rt_dtypes[l->step.dtype].bytes == 2)
         ADD(out, "--%s", rt_dtypes[l->step.dtype].name);
     if (l->step.quant == RT_FP8 || l->step.quant == RT_FP8_BLOCK)

@@ -279,6 +279,19 @@ static void test_recompute(void)
                    sum_named("gpt2-large", &none, RT_OP_BMM, RT_BACKWARD).flops * 1.5, 1e-9);
 }
 
+/* Of a layer's norms and its experts' activation nothing is kept but their inputs, which are there anyway:
+ * (tokens, hidden) twice and (pairs, width) less, and their forward kernels run again. */
+static void test_recompute_norms(void)
+{
+    struct rt_graph_options none = options_of(RT_RUNTIME_MEGATRON), norms = none;
+    norms.recompute = RT_RECOMPUTE_NORMS;
+    double kept = memory_of("mixtral-8x7b", &none).saved - memory_of("mixtral-8x7b", &norms).saved;
+    RT_ASSERT_NEAR(kept, 32 * 2.0 * 2 * 2048 * (2 * 4096 + 2 * 14336.0), 1e-6);
+    CU_ASSERT_EQUAL(sum_named("mixtral-8x7b", &norms, RT_OP_RMSNORM, RT_BACKWARD).count, 64);
+    RT_ASSERT_NEAR(sum_named("mixtral-8x7b", &norms, RT_OP_SILU_MUL, RT_BACKWARD).bytes,
+                   sum_named("mixtral-8x7b", &none, RT_OP_SILU_MUL, RT_BACKWARD).bytes * 8 / 5, 1e-9);
+}
+
 /* Adapters alone have gradients and an optimizer's state; the gradient of data flows through all. */
 static void test_lora(void)
 {
@@ -399,6 +412,7 @@ static void test_refused(void)
          {{"dp", "2"}, {"shard", "gradients"}, {"runtime", "megatron-2021"}},
          "no more than its optimizer"},
         {"nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16", {{"cp", "2"}}, "hands states on"},
+        {"llama-3-8b", {{"recompute", "norms"}, {"runtime", "fsdp"}}, "is of runtime megatron"},
         {"llama-3-8b", {{"mode", "inference"}, {"lora", "8"}}, "is for mode training"},
         {"llama-3-8b", {{"mode", "training"}, {"lora_on", "qkv"}}, "give their rank by lora"},
         {"llama-3-8b", {{"mode", "inference"}, {"recompute", "selective"}}, "is for mode training"},
@@ -410,5 +424,6 @@ static void test_refused(void)
 
 RT_TESTS(RT_TEST(test_as_many_products), RT_TEST(test_fusion), RT_TEST(test_attention_backward),
          RT_TEST(test_optimizer_bytes), RT_TEST(test_sequence_parallel), RT_TEST(test_fp8),
-         RT_TEST(test_context_parallel), RT_TEST(test_experts), RT_TEST(test_recompute), RT_TEST(test_lora),
-         RT_TEST(test_context_parallel_in_fp8), RT_TEST(test_hybrid), RT_TEST(test_refused))
+         RT_TEST(test_context_parallel), RT_TEST(test_experts), RT_TEST(test_recompute),
+         RT_TEST(test_recompute_norms), RT_TEST(test_lora), RT_TEST(test_context_parallel_in_fp8),
+         RT_TEST(test_hybrid), RT_TEST(test_refused))
