@@ -110,7 +110,7 @@ static void next_of_trace(const struct rt_serve_trace *trace, size_t i, struct r
         .arrival_us = trace->arrival_us[i],
         .input = trace->input[i],
         .output = trace->output[i],
-        .group = trace->group != NULL ? trace->group[i] : -1,
+        .group = trace->group != NULL && trace->group[i] >= 0 ? trace->group[i] : -1,
         .prefix = trace->prefix != NULL ? trace->prefix[i] : 0,
         .priority = trace->priority != NULL ? trace->priority[i] : 0,
     };

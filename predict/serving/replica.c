@@ -180,7 +180,7 @@ static int64_t prefix_blocks(const struct rt_replica *replica, const struct rt_l
     int64_t hashed = (int64_t)live->hashes * RT_SERVE_HASHED < live->input
                          ? (int64_t)live->hashes * RT_SERVE_HASHED
                          : live->input;
-    int64_t common = live->hash != NULL ? hashed : live->group >= 0 ? live->prefix : 0;
+    int64_t common = live->hash != NULL ? hashed : live->group != RT_NO_GROUP ? live->prefix : 0;
     int64_t prefix = common < known ? common : known - 1;
     return replica->group->scheduler.prefix_cache ? prefix / block : 0;
 }
@@ -290,7 +290,22 @@ void rt_replica_give_up(struct rt_replica *replica, uint32_t request, double now
 
 /* ---- forming a step ---- */
 
-/* Back to the front of the queue; all it knows is computed again. */
+/* What a request that shares no prefix had stays a prefix of its own, from its end on the first to give way:
+ * vLLM frees a request's blocks in reverse, and finds by their hashes those that nobody took
+ * (vllm/v1/core/block_pool.py). */
+static void keep_blocks(struct rt_replica *replica, struct rt_live *live, int64_t tokens)
+{
+    const struct rt_scheduler *scheduler = &replica->group->scheduler;
+    bool own = live->group < RT_NO_GROUP || (live->group == RT_NO_GROUP && live->hash == NULL);
+    if (!scheduler->prefix_cache || !scheduler->keeps || !own || tokens < scheduler->block)
+        return;
+    live->group = RT_NO_GROUP - 1 - (int32_t)live->id;
+    live->prefix = (int32_t)tokens;
+    rt_prefix_publish(&replica->prefixes, live->group, tokens / scheduler->block, 0);
+    rt_prefix_leave(&replica->prefixes, live->group);
+}
+
+/* Back to the front of the queue; all it knows is computed again, but for what is still there. */
 static void preempt(struct rt_replica *replica, uint32_t request)
 {
     struct rt_live *live = &replica->lives->live[request];
@@ -300,6 +315,7 @@ static void preempt(struct rt_replica *replica, uint32_t request)
         rt_decoding_remove(&replica->decoding, replica->lives, request);
         live->last_us = fmax(live->last_us, replica->decoded_us);
         release_room(replica, &live->room, live, tokens);
+        keep_blocks(replica, live, tokens);
         replica->counts->recomputed_tokens += (double)tokens;
     } else {
         release_room(replica, &live->room, live, (int64_t)live->input + live->made);
@@ -393,7 +409,10 @@ static bool take_room(struct rt_replica *replica, struct rt_live *live)
     replica->own += need;
     replica->full += full;
     replica->held += (double)known - shared_tokens(replica, &live->room);
-    replica->counts->prefix_tokens += (double)live->done;
+    if (live->group < RT_NO_GROUP) /* it had them before */
+        replica->counts->recomputed_tokens -= (double)live->done;
+    else
+        replica->counts->prefix_tokens += (double)live->done;
     make_way(replica);
     return true;
 }

@@ -15,7 +15,7 @@ uint32_t rt_lives_new(struct rt_lives *lives)
         RT_GROW(lives->live, lives->count, 1, lives->capacity);
         request = lives->count++;
     }
-    lives->live[request] = (struct rt_live){.began_us = NAN, .first_us = NAN, .group = -1};
+    lives->live[request] = (struct rt_live){.began_us = NAN, .first_us = NAN, .group = RT_NO_GROUP};
     return request;
 }
 

@@ -17,6 +17,8 @@ struct rt_kv_allocation {
     bool uses_prefix; /* and stay while it does */
 };
 
+enum { RT_NO_GROUP = -1 }; /* below it: a request's own, which was preempted */
+
 struct rt_live {
     double sent_us, began_us, first_us; /* began: its first chunk; NaN: not yet. first: its first token */
     double last_us;      /* of its tokens, the last that came outside a step of all that decode */

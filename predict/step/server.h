@@ -35,6 +35,7 @@ struct rt_scheduler {
     bool chunked;       /* prompts longer than the budget are cut; else the first goes as a whole */
     bool budget_shared; /* attention groups share the budget; else each has its own */
     bool prefix_cache;  /* blocks of prompts stay for others until their room is needed */
+    bool keeps;         /* so do, for itself, those of a request that was preempted */
     int64_t poll; /* who comes is noticed after a prefill, else every so many steps that decode alone; 0:
                      every one */
     bool gathers; /* those steps count from whom it does not know on, after a prefill too: prompts that come

@@ -150,6 +150,12 @@ static void test_preemption(void)
     CU_ASSERT_EQUAL(answers[1].id, 1);
     CU_ASSERT_EQUAL(r.computed_tokens, 8 + 8 + 9);
     CU_ASSERT_TRUE(r.cache_peak <= 1);
+    system.serve.scheduler.prefix_cache = system.serve.scheduler.keeps = true; /* the first took its second */
+    r = simulate(&load, &system);
+    CU_ASSERT_EQUAL(r.preemptions, 1);
+    CU_ASSERT_EQUAL(r.recomputed_tokens, 4);
+    CU_ASSERT_EQUAL(r.computed_tokens, 8 + 8 + 5);
+    CU_ASSERT_EQUAL(r.prefix_tokens, 0);
     system.serve.scheduler.reserve = 1; /* the second waits instead */
     r = simulate(&load, &system);
     CU_ASSERT_EQUAL(r.preemptions, 0);
