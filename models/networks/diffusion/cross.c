@@ -29,8 +29,10 @@ static uint32_t norm_qk(const struct layer *l, const char *name, uint32_t x, int
     const struct rt_cross *net = l->net;
     if (!net->qk_norm)
         return x;
-    if (net->kind == RT_CROSS_HUNYUAN)
+    if (net->kind == RT_CROSS_HUNYUAN) { /* of heads that lie apart: a norm's input is copied into order */
+        x = rt_denoise_copy(l->graph, "heads.copy", x, rows, net->width);
         return rt_build_layernorm(l->graph, name, x, rows * net->heads, net->width / net->heads);
+    }
     return rt_denoise_rms(l->graph, name, x, rows, net->width, net->width);
 }
 
@@ -40,23 +42,61 @@ static uint32_t turn(const struct layer *l, const char *name, uint32_t x, int64_
     return turns ? rt_denoise_rotary(l->graph, name, x, rows, l->net->width) : x;
 }
 
+/* Processors of diffusers.Attention divide by a factor, which is 1. */
+static struct rt_tokens rescaled(const struct layer *l, struct rt_tokens x, bool is)
+{
+    if (is)
+        x.node =
+            rt_build_unary(l->graph, "attn.rescale", RT_OP_DIV_SCALAR, x.node, rt_tokens_rows(x), x.width);
+    return x;
+}
+
 /* ---- attention within the image ---- */
 
-/* relu(q) (relu(k)^T v), with a row of ones that sums the weights, in fp32 (SanaLinearAttnProcessor2_0). */
+/* v k^T q of a round, in fp32, whose casts are those of what came last. */
+static uint32_t linear_round(const struct layer *l, uint32_t q, struct rt_tokens x, int64_t heads, bool first)
+{
+    struct rt_graph *graph = l->graph;
+    int64_t rows = rt_tokens_rows(x), d = x.width / heads, groups = x.batch * heads;
+    if (first)
+        q = rt_denoise_move(graph, "attn.float_q", RT_OP_COPY, q, rows, x.width, 6, true);
+    uint32_t k = rt_denoise_move(graph, "attn.float_k", RT_OP_COPY, q, rows, x.width, 6, true),
+             v = rt_denoise_move(graph, "attn.float_v", RT_OP_COPY, k, rows, x.width, 6, true);
+    uint32_t s = rt_build_bmm(graph, "attn.scores", v, k, groups, d + 1, x.count, d);
+    s = rt_build_bmm(graph, "attn.values", s, q, groups, d + 1, d, x.count);
+    return first ? s : rt_denoise_move(graph, "ring.add", RT_OP_ADD, s, rows, x.width, 12, true);
+}
+
+/* relu(q) (relu(k)^T v), with a row of ones that sums the weights (SanaLinearAttnProcessor2_0); on several
+ * GPUs of heads of all tokens, laid out anew, round by round (xdit_sana_ring_flash_attn_forward). */
 static uint32_t linear_attention(const struct layer *l, uint32_t q, uint32_t k, uint32_t v)
 {
     const struct rt_cross *net = l->net;
     struct rt_graph *graph = l->graph;
-    int64_t rows = rt_tokens_rows(l->x), d = net->width / net->heads, groups = l->x.batch * net->heads;
+    struct rt_tokens x = l->x, mine = x;
+    int64_t rows = rt_tokens_rows(x), rings = graph->options.ring > 1 ? graph->options.ring : 1;
+    int64_t parts = rt_denoise_parts(graph) / rings;
+    bool shared = rt_denoise_parts(graph) > 1;
+    mine.count *= parts;
+    mine.width = net->width / parts;
+    if (shared) {
+        q = rt_denoise_exchange(graph, "ulysses.q", q, x, true, false);
+        k = rt_denoise_exchange(graph, "ulysses.k", k, x, true, false);
+        v = rt_denoise_cache(graph, rt_denoise_exchange(graph, "ulysses.v", v, x, true, false), x);
+    }
     q = rt_build_unary(graph, "attn.relu_q", RT_OP_RELU, q, rows, net->width);
     k = rt_build_unary(graph, "attn.relu_k", RT_OP_RELU, k, rows, net->width);
-    q = rt_denoise_move(graph, "attn.float_q", RT_OP_COPY, q, rows, net->width, 6, true);
-    k = rt_denoise_move(graph, "attn.float_k", RT_OP_COPY, k, rows, net->width, 6, true);
-    v = rt_denoise_move(graph, "attn.float_v", RT_OP_COPY, v, rows, net->width, 6, true);
+    for (int i = 0; shared && i < 3; i++)
+        q = rt_denoise_copy(graph, "attn.turn", q, rows, net->width);
     v = rt_denoise_move(graph, "attn.pad", RT_OP_COPY, v, rows, net->width, 8, true);
-    uint32_t s = rt_build_bmm(graph, "attn.scores", v, k, groups, d + 1, l->x.count, d);
-    s = rt_build_bmm(graph, "attn.values", s, q, groups, d + 1, d, l->x.count);
+    uint32_t s = linear_round(l, q, mine, net->heads / parts, true);
+    for (int64_t r = 1; r < rings; r++) {
+        rt_denoise_pass_on(graph, v, 2 * rows * net->width);
+        s = linear_round(l, s, mine, net->heads / parts, false);
+    }
     s = rt_denoise_move(graph, "attn.divide", RT_OP_DIV, s, rows, net->width, 8, true);
+    if (shared)
+        s = rt_denoise_exchange(graph, "ulysses.out", s, x, true, true);
     return rt_denoise_move(graph, "attn.cast", RT_OP_COPY, s, rows, net->width, 6, false);
 }
 
@@ -73,10 +113,12 @@ static struct rt_tokens self_attention(const struct layer *l, struct rt_tokens x
     if (net->kind == RT_CROSS_SANA) {
         x.node = linear_attention(l, q, k, v);
     } else {
-        const struct rt_denoise_attention shape = {net->heads, w / net->heads, 0};
+        const struct rt_denoise_attention shape = {net->heads, w / net->heads, 0,
+                                                   .long_context = net->kind != RT_CROSS_WAN, .cached = true};
         x.node = rt_denoise_attend(l->graph, "attn1", (const uint32_t[]){q, k, v}, x, &shape);
     }
-    return rt_tokens_linear(l->graph, "attn1.out", x, w, true);
+    x = rt_tokens_linear(l->graph, "attn1.out", x, w, true);
+    return rescaled(l, x, net->kind == RT_CROSS_PIXART || net->kind == RT_CROSS_HUNYUAN);
 }
 
 /* ---- attention to text ---- */
@@ -95,7 +137,7 @@ static struct rt_tokens cross_attention(const struct layer *l, struct rt_tokens 
     k = norm_qk(l, "attn2.norm_k", k, text);
     x.node = rt_denoise_attend_text(l->graph, "attn2", q, k, v, x, net->text_tokens, net->cross_heads,
                                     w / net->cross_heads);
-    return rt_tokens_linear(l->graph, "attn2.out", x, w, true);
+    return rescaled(l, rt_tokens_linear(l->graph, "attn2.out", x, w, true), net->kind != RT_CROSS_WAN);
 }
 
 /* ---- feed-forward ---- */
@@ -105,8 +147,23 @@ static struct rt_image image_of(const struct layer *l, struct rt_tokens x)
     return (struct rt_image){x.node, x.batch, x.width, l->latents_high, l->latents_wide};
 }
 
+/* Convolutions see a row of their neighbours': both borders are sent, and what the neighbour's adds is made
+ * apart (xFuserGLUMBConvWrapper; of two GPUs each has one neighbour). */
+static void borders(const struct layer *l, struct rt_tokens x)
+{
+    int64_t gpus = rt_denoise_parts(l->graph), rows = x.batch * l->latents_wide;
+    for (int i = 0; gpus > 1 && i < 2; i++) {
+        uint32_t border = rt_denoise_copy(l->graph, "ff.border", x.node, rows, x.width);
+        rt_denoise_pass_on(l->graph, border, rows * x.width);
+        if (i < gpus - 1)
+            rt_denoise_border(l->graph, (struct rt_image){border, x.batch, x.width, 1, l->latents_wide},
+                              l->net->ffn);
+    }
+}
+
 static struct rt_tokens convolved(const struct layer *l, struct rt_tokens x)
 {
+    borders(l, x);
     x.node = rt_denoise_inverted(l->graph, image_of(l, x), l->net->ffn).node;
     return x;
 }
@@ -152,16 +209,19 @@ static void hunyuan_layer(const struct layer *l, bool skip)
     if (skip) {
         x.node = rt_denoise_move(l->graph, "skip.cat", RT_OP_CONCAT, x.node, rows, 2 * net->width, 2 * width,
                                  false);
-        x.node = rt_build_layernorm(l->graph, "skip.norm", x.node, rows, 2 * net->width);
+        x.node = rt_denoise_wide_norm(l->graph, "skip.norm",
+                                      (struct rt_tokens){x.node, x.batch, x.count, 2 * net->width})
+                     .node;
         x.node = rt_build_linear(l->graph, "skip.linear", x.node, rows, 2 * net->width, net->width, true);
     }
     rt_denoise_modulation(l->graph, "norm1.linear", x.batch, net->width, net->width, 1);
-    struct rt_tokens y = rt_tokens_norm(l->graph, "norm1", x);
+    struct rt_tokens y = rt_denoise_wide_norm(l->graph, "norm1", x);
     y.node = rt_build_binary(l->graph, "norm1.shift", RT_OP_ADD, y.node, RT_NO_INPUT, rows, x.width,
                              x.batch * x.width);
     x = rt_tokens_add(l->graph, "attn1.add", x, self_attention(l, y));
-    x = rt_tokens_add(l->graph, "attn2.add", x, cross_attention(l, rt_tokens_norm(l->graph, "norm2", x)));
-    y = rt_denoise_feed_forward(l->graph, "ff.out", rt_tokens_norm(l->graph, "norm3", x), net->ffn,
+    x = rt_tokens_add(l->graph, "attn2.add", x,
+                      cross_attention(l, rt_denoise_wide_norm(l->graph, "norm2", x)));
+    y = rt_denoise_feed_forward(l->graph, "ff.out", rt_denoise_wide_norm(l->graph, "norm3", x), net->ffn,
                                 RT_DENOISE_GELU);
     rt_tokens_add(l->graph, "ff.add", x, y);
 }

@@ -56,24 +56,44 @@ static struct rt_image pointwise(struct rt_graph *graph, const char *name, struc
     return x;
 }
 
-struct rt_image rt_denoise_inverted(struct rt_graph *graph, struct rt_image x, int64_t inner)
+/* 1 x 1, silu, 3 x 3 a channel; channels are in order. */
+static struct rt_image deepen(struct rt_graph *graph, struct rt_image x, int64_t inner, bool bias)
 {
-    bool last = graph->options.channels_last;
-    int64_t out = x.channels, places = x.batch * x.height * x.width;
+    int64_t places = x.batch * x.height * x.width;
     const struct rt_conv depth = {
-        .out = 2 * inner, .kernel_h = 3, .padding_h = 1, .groups = 2 * inner, .bias = true};
-    graph->options.channels_last = true;
+        .out = 2 * inner, .kernel_h = 3, .padding_h = 1, .groups = 2 * inner, .bias = bias};
     x = pointwise(graph, "ff.inverted", x, 2 * inner);
     x.node = rt_build_binary(graph, "ff.inverted.bias", RT_OP_ADD, x.node, RT_NO_INPUT, places, 2 * inner,
                              2 * inner);
     graph->nodes[x.node].parameters = (double)(2 * inner);
     graph->nodes[x.node].nested = true;
     x = rt_image_activation(graph, "ff.silu", RT_OP_SILU, x, false);
-    x = rt_image_conv(graph, "ff.depth", x, &depth);
+    return rt_image_conv(graph, "ff.depth", x, &depth);
+}
+
+struct rt_image rt_denoise_inverted(struct rt_graph *graph, struct rt_image x, int64_t inner)
+{
+    bool last = graph->options.channels_last;
+    int64_t out = x.channels, places = x.batch * x.height * x.width;
+    graph->options.channels_last = true;
+    x = deepen(graph, x, inner, true);
     x.channels = inner;
     struct rt_image gate = rt_image_activation(graph, "ff.gate_silu", RT_OP_SILU, x, false);
     x.node = rt_build_binary(graph, "ff.gate", RT_OP_MUL, x.node, gate.node, places, inner, places * inner);
     x = pointwise(graph, "ff.point", x, out);
     graph->options.channels_last = last;
     return x;
+}
+
+void rt_denoise_border(struct rt_graph *graph, struct rt_image x, int64_t inner)
+{
+    bool last = graph->options.channels_last;
+    uint32_t first = (uint32_t)graph->node_count;
+    graph->options.channels_last = true;
+    x = deepen(graph, x, inner, false);
+    rt_build_binary(graph, "ff.border.add", RT_OP_ADD, x.node, RT_NO_INPUT, x.batch * x.width, x.channels,
+                    x.batch * x.width * x.channels);
+    for (uint32_t n = first; n < graph->node_count; n++)
+        graph->nodes[n].parameters = 0; /* the image's */
+    graph->options.channels_last = last;
 }

@@ -20,5 +20,7 @@ struct rt_image rt_denoise_residual(struct rt_graph *graph, const char *name, st
  * `inner` channels, 3 x 3 of each, half of them times silu of the others, back. Its convolutions of one pixel
  * are products over rows of channels, which is how cuDNN computes them where channels come last. */
 struct rt_image rt_denoise_inverted(struct rt_graph *graph, struct rt_image x, int64_t inner);
+/* What a row of pixels of another GPU adds to this one's, by the same weights. */
+void rt_denoise_border(struct rt_graph *graph, struct rt_image x, int64_t inner);
 
 #endif

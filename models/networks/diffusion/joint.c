@@ -59,7 +59,12 @@ static void rotate(const struct streams *s, uint32_t qkv[3], int64_t rows)
 
 static uint32_t attend(const struct streams *s, const uint32_t qkv[3], int64_t text)
 {
-    const struct rt_denoise_attention shape = {s->net->heads, s->net->width / s->net->heads, text};
+    /* Text that does not divide is no part of xDiT's USP; CogVideoX's processor names no layer to cache for.
+     */
+    const struct rt_denoise_attention shape = {s->net->heads, s->net->width / s->net->heads, text,
+                                               .long_context =
+                                                   s->net->text_tokens % rt_denoise_parts(s->graph) != 0,
+                                               .cached = s->net->time_width == 0};
     return rt_denoise_attend(s->graph, "attn", qkv, s->image, &shape);
 }
 

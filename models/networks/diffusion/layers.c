@@ -18,14 +18,19 @@ static int64_t ring(const struct rt_graph *graph)
     return at_least_one(graph->options.ring);
 }
 
+int64_t rt_denoise_parts(const struct rt_graph *graph)
+{
+    return ulysses(graph) * ring(graph);
+}
+
 int64_t rt_denoise_share(const struct rt_graph *graph, int64_t tokens)
 {
-    return rt_build_shard(tokens, ulysses(graph) * ring(graph));
+    return rt_build_shard(tokens, rt_denoise_parts(graph));
 }
 
 int64_t rt_denoise_text_share(const struct rt_graph *graph, int64_t tokens)
 {
-    int64_t parts = ulysses(graph) * ring(graph);
+    int64_t parts = rt_denoise_parts(graph);
     return tokens % parts == 0 ? tokens / parts : tokens;
 }
 
@@ -94,6 +99,17 @@ struct rt_tokens rt_denoise_scale_shift(struct rt_graph *graph, struct rt_tokens
     return x;
 }
 
+struct rt_tokens rt_denoise_wide_norm(struct rt_graph *graph, const char *name, struct rt_tokens x)
+{
+    int64_t rows = rt_tokens_rows(x);
+    x.node = widen(graph, "norm.float", x.node, rows, x.width);
+    x.node = rt_build_layernorm(graph, name, x.node, rows, x.width);
+    if (is_narrow(graph))
+        graph->nodes[x.node].dtype = RT_FP32;
+    x.node = narrow(graph, "norm.cast", x.node, rows, x.width);
+    return x;
+}
+
 struct rt_tokens rt_denoise_modulate(struct rt_graph *graph, const char *name, struct rt_tokens x, bool wide)
 {
     int64_t rows = rt_tokens_rows(x);
@@ -145,20 +161,41 @@ uint32_t rt_denoise_rotary(struct rt_graph *graph, const char *name, uint32_t x,
 
 /* ---- attention ---- */
 
+uint32_t rt_denoise_copy(struct rt_graph *graph, const char *name, uint32_t x, int64_t rows, int64_t cols)
+{
+    double width = rt_dtypes[graph->options.dtype].bytes;
+    return strided(graph, rt_denoise_move(graph, name, RT_OP_COPY, x, rows, cols, 2 * width, false));
+}
+
 /* What each GPU sends of its tokens' heads, and gets of its heads' tokens; the buffers are laid out by GPU
  * before and by token behind it, a copy each (DeepSpeed-Ulysses, Jacobs et al. 2023; yunchang's
- * SeqAllToAll4D). */
-static uint32_t exchange(struct rt_graph *graph, const char *name, uint32_t x, int64_t rows, int64_t cols)
+ * SeqAllToAll4D, which xDiT's long-context attention calls for a group of one GPU, too: what `back` turns is
+ * copied always, else a batch of one lies in order). */
+uint32_t rt_denoise_exchange(struct rt_graph *graph, const char *name, uint32_t x, struct rt_tokens of,
+                             bool long_context, bool back)
 {
-    int64_t gpus = ulysses(graph);
-    double width = rt_dtypes[graph->options.dtype].bytes;
-    if (gpus == 1)
+    int64_t gpus = ulysses(graph), rows = rt_tokens_rows(of);
+    bool turned = back || of.batch > 1;
+    if (gpus == 1 && !long_context)
         return x;
-    x = rt_denoise_move(graph, "ulysses.pack", RT_OP_COPY, x, rows, cols, 2 * width, false);
-    uint32_t node = rt_node_add(graph, name, x, RT_NO_INPUT, (double)rows * (double)cols);
-    rt_graph_add_kernel(graph, RT_FORWARD, RT_OP_ALL_TO_ALL, (const int64_t[]){gpus, rows * cols});
-    graph->kernels[graph->kernel_count - 1].group = RT_GROUP_CONTEXT;
-    return rt_denoise_move(graph, "ulysses.unpack", RT_OP_COPY, node, rows, cols, 2 * width, false);
+    if (gpus > 1 || turned)
+        x = rt_denoise_copy(graph, "ulysses.pack", x, rows, of.width);
+    if (gpus > 1) {
+        x = rt_node_add(graph, name, x, RT_NO_INPUT, (double)rows * (double)of.width);
+        rt_graph_add_kernel(graph, RT_FORWARD, RT_OP_ALL_TO_ALL, (const int64_t[]){gpus, rows * of.width});
+        graph->kernels[graph->kernel_count - 1].group = RT_GROUP_CONTEXT;
+    }
+    return turned || !long_context ? rt_denoise_copy(graph, "ulysses.unpack", x, rows, of.width) : x;
+}
+
+/* xDiT's cache joins keys and values and parts them again (CacheManager of xfuser 0.4). */
+uint32_t rt_denoise_cache(struct rt_graph *graph, uint32_t k, struct rt_tokens of)
+{
+    int64_t rows = rt_tokens_rows(of);
+    double width = rt_dtypes[graph->options.dtype].bytes;
+    k = rt_denoise_move(graph, "cache.cat", RT_OP_CONCAT, k, rows, 2 * of.width, 2 * width, false);
+    rt_denoise_copy(graph, "cache.v", k, rows, of.width);
+    return rt_denoise_copy(graph, "cache.k", k, rows, of.width);
 }
 
 static bool fuses(const struct rt_graph *graph)
@@ -195,30 +232,28 @@ static uint32_t merge(struct rt_graph *graph, uint32_t sum, uint32_t part, int64
     return rt_build_binary(graph, "ring.add", RT_OP_ADD, sum, y, rows, cols, rows * cols);
 }
 
-/* Keys and values go to the next GPU of the ring, in one group of messages. */
-static uint32_t pass_on(struct rt_graph *graph, uint32_t x, int64_t elements)
+void rt_denoise_pass_on(struct rt_graph *graph, uint32_t x, int64_t elements)
 {
-    uint32_t node = rt_node_add(graph, "ring.pass", x, RT_NO_INPUT, (double)elements);
+    rt_node_add(graph, "ring.pass", x, RT_NO_INPUT, (double)elements);
     rt_graph_add_kernel(graph, RT_FORWARD, RT_OP_SEND_RECEIVE, (const int64_t[]){2, elements});
     graph->kernels[graph->kernel_count - 1].group = RT_GROUP_CONTEXT;
-    return node;
 }
 
 /* Keys and values go round: while attention to those before them runs, but NCCL's kernels take
  * multiprocessors from it meanwhile, and a round ends with both, so messages count in full. Text's are beside
  * the last round's. */
 static uint32_t rounds(struct rt_graph *graph, const char *name, const uint32_t qkv[3], int64_t batch,
-                       int64_t tokens, int64_t text, int64_t heads, int64_t head_dim)
+                       int64_t tokens, int64_t queries, const struct rt_denoise_attention *shape)
 {
-    int64_t queries = tokens + text, rows = batch * queries, cols = heads * head_dim;
+    int64_t rows = batch * queries, cols = shape->heads * shape->head_dim;
     uint32_t sum = RT_NO_INPUT;
     for (int64_t r = 0; r < ring(graph); r++) {
-        int64_t keys = tokens + (r + 1 == ring(graph) ? text : 0);
-        uint32_t part = one_attention(graph, name, qkv, batch, queries, keys, heads, head_dim);
-        if (ring(graph) == 1)
+        int64_t keys = tokens + (r + 1 == ring(graph) ? shape->text : 0);
+        uint32_t part = one_attention(graph, name, qkv, batch, queries, keys, shape->heads, shape->head_dim);
+        if (ring(graph) == 1 && !shape->long_context)
             return part;
         if (r + 1 < ring(graph))
-            pass_on(graph, qkv[1], 2 * batch * tokens * cols);
+            rt_denoise_pass_on(graph, qkv[1], 2 * batch * tokens * cols);
         sum = r == 0 ? widen(graph, "ring.first", part, rows, cols) : merge(graph, sum, part, rows, cols);
     }
     return narrow(graph, "ring.cast", sum, rows, cols);
@@ -228,13 +263,22 @@ uint32_t rt_denoise_attend(struct rt_graph *graph, const char *name, const uint3
                            struct rt_tokens x, const struct rt_denoise_attention *shape)
 {
     static const char *const names[] = {"ulysses.q", "ulysses.k", "ulysses.v"};
-    int64_t parts = ulysses(graph), rows = rt_tokens_rows(x), cols = shape->heads * shape->head_dim;
-    uint32_t mine[3];
+    struct rt_denoise_attention mine = *shape;
+    int64_t parts = ulysses(graph), text = shape->text;
+    struct rt_tokens with_text = x;
+    uint32_t nodes[3];
+    mine.long_context &= rt_denoise_parts(graph) > 1;
+    with_text.count += mine.long_context ? text : 0;
     for (int i = 0; i < 3; i++)
-        mine[i] = exchange(graph, names[i], qkv[i], rows, cols);
-    uint32_t y = rounds(graph, name, mine, x.batch, x.count * parts, shape->text,
-                        rt_build_shard(shape->heads, parts), shape->head_dim);
-    return exchange(graph, "ulysses.out", y, rows, cols);
+        nodes[i] =
+            rt_denoise_exchange(graph, names[i], qkv[i], i == 0 ? with_text : x, mine.long_context, false);
+    if (mine.long_context && mine.cached)
+        nodes[1] = rt_denoise_cache(graph, nodes[1], x);
+    mine.heads = rt_build_shard(shape->heads, parts);
+    /* the text's queries are exchanged with the image's: each GPU has those of all */
+    uint32_t y = rounds(graph, name, nodes, x.batch, x.count * parts,
+                        x.count * parts + text * (mine.long_context ? parts : 1), &mine);
+    return rt_denoise_exchange(graph, "ulysses.out", y, with_text, mine.long_context, true);
 }
 
 uint32_t rt_denoise_attend_text(struct rt_graph *graph, const char *name, uint32_t q, uint32_t k, uint32_t v,

@@ -9,6 +9,8 @@
 #include "models/networks/diffusion/pipeline.h"
 #include "models/networks/vision/tokens.h"
 
+/* GPUs that share the tokens of an image. */
+int64_t rt_denoise_parts(const struct rt_graph *graph);
 /* A GPU's share of `tokens`, rounded up. */
 int64_t rt_denoise_share(const struct rt_graph *graph, int64_t tokens);
 /* Tokens of text of which each GPU has a part, or all where they do not divide. */
@@ -23,6 +25,8 @@ void rt_denoise_modulation(struct rt_graph *graph, const char *name, int64_t bat
                            int64_t chunks);
 /* norm(x) (1 + scale) + shift; `wide`: the norm reads and writes fp32 copies (FP32LayerNorm) */
 struct rt_tokens rt_denoise_modulate(struct rt_graph *graph, const char *name, struct rt_tokens x, bool wide);
+/* FP32LayerNorm, with weights */
+struct rt_tokens rt_denoise_wide_norm(struct rt_graph *graph, const char *name, struct rt_tokens x);
 /* x (1 + scale) + shift, each a vector a picture */
 struct rt_tokens rt_denoise_scale_shift(struct rt_graph *graph, struct rt_tokens x);
 /* x + gate y */
@@ -36,8 +40,18 @@ uint32_t rt_denoise_rotary(struct rt_graph *graph, const char *name, uint32_t x,
 
 struct rt_denoise_attention {
     int64_t heads, head_dim;
-    int64_t text; /* tokens of text that each GPU has beside the image's: queries and keys */
+    int64_t text;      /* tokens of text that each GPU has beside the image's: queries and keys */
+    bool long_context; /* on several GPUs by xDiT's xFuserLongContextAttention, not by its USP */
+    bool cached;       /* which then hands keys and values through its cache */
 };
+/* A copy whose rows do not lie in order, on either side. */
+uint32_t rt_denoise_copy(struct rt_graph *graph, const char *name, uint32_t x, int64_t rows, int64_t cols);
+/* Tokens of heads become heads of tokens, or `back`; `of`: what this GPU has. */
+uint32_t rt_denoise_exchange(struct rt_graph *graph, const char *name, uint32_t x, struct rt_tokens of,
+                             bool long_context, bool back);
+uint32_t rt_denoise_cache(struct rt_graph *graph, uint32_t k, struct rt_tokens of);
+/* Keys and values go to the next GPU of the ring, in one group of messages. */
+void rt_denoise_pass_on(struct rt_graph *graph, uint32_t x, int64_t elements);
 /* softmax(q k^T) v over all GPUs' tokens of the image and the text; q, k, v: nodes over x's tokens and text.
  */
 uint32_t rt_denoise_attend(struct rt_graph *graph, const char *name, const uint32_t qkv[3],
