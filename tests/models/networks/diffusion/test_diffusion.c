@@ -140,6 +140,35 @@ static void test_tokens_on_several_gpus(void)
     rt_graph_release(&four);
 }
 
+static size_t nodes_named(const struct rt_graph *graph, const char *name)
+{
+    size_t count = 0;
+    for (size_t n = 0; n < graph->node_count; n++)
+        count += strncmp(graph->nodes[n].name, name, strlen(name)) == 0;
+    return count;
+}
+
+/* xDiT's long-context attention copies for a ring alone, too, where text does not divide or is apart; its USP
+ * does not. SANA's borders have the image's weights. */
+static void test_long_context(void)
+{
+    const struct rt_graph_options ring = {.denoising_steps = 1, .ring = 2}, alone = {.denoising_steps = 1};
+    struct rt_graph pixart = build("pixart-sigma", ring), flux = build("flux.1-dev", ring),
+                    sana = build("sana1.5-1.6b", ring), whole = build("sana1.5-1.6b", alone);
+    CU_ASSERT_EQUAL(kernels_of(&pixart, RT_OP_ALL_TO_ALL), 0);
+    CU_ASSERT_EQUAL(nodes_named(&pixart, "ulysses.pack"), 4);
+    CU_ASSERT_EQUAL(nodes_named(&pixart, "ulysses.unpack"), 4);
+    CU_ASSERT_EQUAL(nodes_named(&pixart, "cache.cat"), 1);
+    CU_ASSERT_EQUAL(nodes_named(&flux, "ulysses.pack") + nodes_named(&flux, "cache.cat"), 0);
+    CU_ASSERT_EQUAL(nodes_named(&sana, "ff.border"), 3);
+    CU_ASSERT_EQUAL(nodes_named(&whole, "ff.border"), 0);
+    CU_ASSERT_EQUAL(parameters_of(&sana, "denoise"), parameters_of(&whole, "denoise"));
+    rt_graph_release(&pixart);
+    rt_graph_release(&flux);
+    rt_graph_release(&sana);
+    rt_graph_release(&whole);
+}
+
 /* Kernels that fuse attention are of 16 bits. */
 static void test_attention_of_32_bits(void)
 {
@@ -203,6 +232,6 @@ static void test_all_pipelines_build(void)
 }
 
 RT_TESTS(RT_TEST(test_parameters_are_the_checkpoints), RT_TEST(test_flops_of_a_step),
-         RT_TEST(test_steps_and_guidance), RT_TEST(test_tokens_on_several_gpus),
+         RT_TEST(test_steps_and_guidance), RT_TEST(test_tokens_on_several_gpus), RT_TEST(test_long_context),
          RT_TEST(test_attention_of_32_bits), RT_TEST(test_what_does_not_fit),
          RT_TEST(test_all_pipelines_build))
