@@ -267,6 +267,8 @@ static int check_groups(const struct rt_command_line *line)
         return rt_fail(RT_EUSAGE,
                        "--%s is for prefill and decode apart: say how many prefill, --prefill-replicas N",
                        given);
+    if (arguments->gather > 0 && arguments->poll > 0)
+        return rt_fail(RT_EUSAGE, "--gather-steps and --poll-steps are two servers' ways: leave one out");
     if (arguments->adapters > 0 && arguments->lora == 0)
         return rt_fail(RT_EUSAGE, "--adapters: give their rank, --lora RANK");
     if (arguments->timeline != NULL && arguments->concurrency.count + arguments->rate.count > 1 &&

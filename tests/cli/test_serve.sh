@@ -99,6 +99,7 @@ is "at p50 and p99" "$(python3 -c 'import json; l = json.load(open("stdout"))["p
 refuses "a warm-up of all" 2 "--warm-up 40 leaves none of 40 requests" serve --isl 10 --osl 10 -c 4 --warm-up 40
 succeeds "fewer requests than users" serve --isl 10 --osl 10 -c 8 --requests 5
 refuses "thinking at a rate" 2 "--think is for --concurrency alone" serve --isl 10 --osl 10 --rate 4 --think 1s
+refuses "two ways to wait" 2 "--gather-steps and --poll-steps" serve --isl 10 --osl 10 -c 4 --gather-steps 2 --poll-steps 2
 refuses "no load" 2 "say how requests come" serve --isl 10 --osl 10
 refuses "no lengths" 2 "say how long requests are" serve --rate 3
 refuses "no tokens" 2 "must be a whole number from 1" serve --isl 0 --osl 10 -c 1
