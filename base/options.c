@@ -176,7 +176,7 @@ static int read_operand(struct rt_command_line *line, const char *word)
     const struct rt_option_value *operands = &line->command->operands;
     if (operands->read == NULL) {
         char *sentence =
-            rt_format("\"%s\" is not an option; %s", word,
+            rt_format("\"%s\" is not an option (a name with spaces needs quotes); %s", word,
                       operands->required != NULL ? operands->required : "this command takes options only");
         int status = fail_incomplete(line->command, line->argv[0], sentence);
         free(sentence);

@@ -55,8 +55,8 @@ static int read_workloads(const char *option, const char *text, void *value)
 static const struct rt_option options[] = {
     {"predictor", 'p', "P.h5",
      RT_LIST(struct arguments, predictors,
-             .required = "say what to evaluate: --predictor P.h5 (`rooftile train` makes one) or --predictor "
-                         "roofline",
+             .required = "say what to evaluate: --predictor pretrained, roofline, or P.h5 (`rooftile train` "
+                         "makes one)",
              .reads = rt_predictor_reads, .suggests = rt_predictor_suggest),
      "A predictor file, or \"roofline\"; the first is shown in full, the others beside it"},
     {"gpu", 0, "NAME", RT_ITEMS(struct arguments, gpus, .specs = true, .suggests = rt_device_suggest),

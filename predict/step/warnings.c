@@ -78,8 +78,8 @@ static char *beyond(const struct rt_prediction *prediction)
         return NULL;
     return rt_format(
         "%.0f%% of the time is in kernels unlike all that the predictor was fitted to, so it may be off "
-        "by more than the interval says (most of it in %s; what differs: %s); take it as a rough figure, "
-        "or measure such kernels and give them to `rooftile calibrate`",
+        "by more than the interval says (most of it in %s; what differs: %s); "
+        "measure such kernels and give them to `rooftile calibrate`",
         100 * share, rt_families[family].name, plain_words(rt_features[feature].what));
 }
 
@@ -159,7 +159,8 @@ static char *weights_alone(const struct rt_prediction *prediction)
     if (!prediction->graph.options.weight_only)
         return NULL;
     return rt_sentence(
-        "%s has no units for fp4: weights of 4 bits are multiplied in 16 there, which is what is forecast, as %s "
+        "%s has no units for fp4: weights of 4 bits are multiplied in 16 there, which is what is forecast, "
+        "as %s "
         "(vLLM's Marlin kernels; the scales of NVFP4 take 1/16 byte a weight more); {dtype} asks for another",
         prediction->device.name, rt_dtypes[prediction->graph.products].name);
 }

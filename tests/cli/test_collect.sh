@@ -82,7 +82,7 @@ usage bad_budget "--budget soon: must be a time" -o x.h5 --budget soon
 usage bad_count "--count 0: must be a whole number" -o x.h5 --count 0
 usage bad_rel_error "--rel-error 2: must be a number" -o x.h5 --rel-error 2
 usage bad_cache "--cache hot: choose cold, warm or both" -o x.h5 --cache hot
-usage bad_word "is not an option" -o x.h5 stray
+usage bad_word "is not an option (a name with spaces needs quotes)" -o x.h5 stray
 usage bad_shard "--shard 3/2: must be I/N with I from 1 to N" -o x.h5 --shard 3/2
 usage bad_shard_word "--shard half: must be I/N" -o x.h5 --shard half
 usage bad_hang_limit "--hang-limit 0: must be from 0.001 s" -o x.h5 --hang-limit 0
