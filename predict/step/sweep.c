@@ -22,22 +22,15 @@ enum {
     SWEEP_OWN = 14,
     SWEEP_MORE = 12
 };
+/* clang-format off */
 static const struct rt_column sweep_columns[SWEEP_OWN] = {
-    {"model", NULL, 's', 0},
-    {"gpu", NULL, 's', 0},
-    {"batch", NULL, 'd', 0},
-    {"sequence", NULL, 'd', 0},
-    {"total_ms", "ms", 'f', 3},
-    {"tokens_per_s", "tokens/s", 'f', 0},
-    {"fits", NULL, 's', 0},
-    {"grade", "trust", 's', 0},
-    {"expected_error_pct", "+-%", 'f', 0},
-    {"memory_gib", "GiB", 'f', 1},
-    {"forward_ms", "forward", 'f', 3},
-    {"backward_ms", "backward", 'f', 3},
-    {"coverage_pct", "coverage %", 'f', 1},
-    {"gpu_seen_pct", "GPU seen %", 'f', 0},
+    {"model", NULL, 's', 0}, {"gpu", NULL, 's', 0}, {"batch", NULL, 'd', 0}, {"sequence", NULL, 'd', 0},
+    {"total_ms", "ms", 'f', 3}, {"tokens_per_s", "tokens/s", 'f', 0}, {"fits", NULL, 's', 0},
+    {"grade", "trust", 's', 0}, {"expected_error_pct", "+-%", 'f', 0}, {"memory_gib", "GiB", 'f', 1},
+    {"forward_ms", "forward", 'f', 3}, {"backward_ms", "backward", 'f', 3},
+    {"coverage_pct", "coverage %", 'f', 1}, {"gpu_seen_pct", "GPU seen %", 'f', 0},
 };
+/* clang-format on */
 
 /* Columns behind them, and the numbers of a row. */
 struct more {

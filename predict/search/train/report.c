@@ -33,22 +33,15 @@ static json_t *cut_json(const struct rt_training_candidate *c)
         rt_shard_kinds[c->value[RT_AXIS_SHARD]], "recompute", rt_recomputes[c->value[RT_AXIS_RECOMPUTE]]);
 }
 
+/* clang-format off */
 static const struct rt_column columns[] = {
-    {"gpu", NULL, 's', 0},
-    {"gpus", NULL, 'd', 0},
-    {"step_ms", "step ms", 'f', 0},
-    {"tokens_per_s", "tokens/s", 'f', 0},
-    {"mfu_pct", "MFU %", 'f', 1},
-    {"hfu_pct", "", 'f', 1},
-    {"days", NULL, 'f', 1},
-    {"money", NULL, 'f', 0},
-    {"mwh", "MWh", 'f', 1},
-    {"memory_gib", "GiB", 'f', 1},
-    {"communication_pct", "exposed %", 'f', 1},
-    {"bubble_pct", "bubble %", 'f', 1},
-    {"front", NULL, 'b', 0},
+    {"gpu", NULL, 's', 0}, {"gpus", NULL, 'd', 0}, {"step_ms", "step ms", 'f', 0},
+    {"tokens_per_s", "tokens/s", 'f', 0}, {"mfu_pct", "MFU %", 'f', 1}, {"hfu_pct", "", 'f', 1},
+    {"days", NULL, 'f', 1}, {"money", NULL, 'f', 0}, {"mwh", "MWh", 'f', 1}, {"memory_gib", "GiB", 'f', 1},
+    {"communication_pct", "exposed %", 'f', 1}, {"bubble_pct", "bubble %", 'f', 1}, {"front", NULL, 'b', 0},
     {"cut", NULL, 's', 0},
 };
+/* clang-format on */
 enum { FEW_COUNTS = 5, GPU = 0, GPUS = 1, DAYS = 6, MWH = 8, FRONT = RT_COUNT(columns) - 2 };
 
 static bool has_length(const struct rt_training_request *request)
