@@ -122,7 +122,7 @@ data[len(data) // 2] ^= 16
 open("flipped.h5", "wb").write(data)
 END
 e="$ROOFTILE evaluate --quiet" # unquoted below: three words
-refuses "no predictor" 2 "--predictor P.h5" $e data.h5
+refuses "no predictor" 2 "--predictor pretrained, roofline, or P.h5" $e data.h5
 refuses "no data" 2 "DATA.h5" $e -p p.h5
 refuses "missing predictor" 1 "nowhere.h5: cannot be read" $e -p nowhere.h5 data.h5
 refuses "cut predictor" 1 "cut.h5" $e -p cut.h5 data.h5
