@@ -488,7 +488,7 @@ const struct rt_op rt_ops[RT_OP_COUNT] = {
     [RT_OP_POW_SCALAR] = {"pow_scalar", RT_FAMILY_ELEMENTWISE, ROWS_COLS,
         .flops = elements, .bytes = unary_bytes, .neusight = "powu"},
     [RT_OP_RELU] = {"relu", RT_FAMILY_ELEMENTWISE, ROWS_COLS, .flops = elements, .bytes = unary_bytes, .neusight = "relu"},
-    [RT_OP_GELU] = {"gelu", RT_FAMILY_ELEMENTWISE, ROWS_COLS, .flops = elements, .bytes = unary_bytes, .neusight = "gelu"},
+    [RT_OP_GELU] = {"gelu", RT_FAMILY_ELEMENTWISE, ROWS_COLS, .flops = elements, .bytes = unary_bytes, .neusight = "gelu", .cycles = 0.3},
     [RT_OP_TANH] = {"tanh", RT_FAMILY_ELEMENTWISE, ROWS_COLS, .flops = elements, .bytes = unary_bytes, .neusight = "tanh"},
     [RT_OP_ATTENTION_CONTEXT] = {"attention_context", RT_FAMILY_ATTENTION, ATTENTION,
         .flops = rt_context_flops, .bytes = rt_context_bytes, .kept = rt_context_kept},

@@ -128,6 +128,7 @@ struct rt_op {
     const char *(*wrong)(const int64_t *dim);
     bool linear;      /* elementwise ops: the gradient of the output is all that theirs needs */
     bool block_a_row; /* servers' kernels run it with a thread block for every row */
+    double cycles; /* of a multiprocessor that an element's instructions take in 16 bits; 0: as its FLOPs */
 };
 
 extern const struct rt_op rt_ops[RT_OP_COUNT];

@@ -3,10 +3,11 @@
 
     timm_rows.py NAMES.txt -o traced.def [--keep OLD.def]
 
-A line of NAMES.txt is a network and the side of its images. Each is built without weights (PyTorch's meta device), run
-once at inference on two batches, and what PyTorch calls on the way is written down: a number that grows with the batch
-counts for each image. What repeats is written once, texts that differ in numbers share one. Needs torch and timm.
-Networks that cannot be run are named on standard error.
+A line of NAMES.txt is a network and the side of its images; "NAME.reparam" is a network whose branches were made one
+(timm's reparameterize_model), row NAME_reparam. Each is built without weights (PyTorch's meta device), run at inference
+on two batches in either layout, and what PyTorch calls on the way is written down: a number that grows with the batch
+counts for each image. What repeats is written once, texts that differ in numbers share one. --keep takes networks that
+NAMES.txt has not from an earlier file. Needs torch and timm. Networks that cannot be run are named on standard error.
 """
 import argparse
 import collections
@@ -17,6 +18,8 @@ import warnings
 
 import timm
 import torch
+from timm.utils import reparameterize_model
+from torch._prims_common import suggest_memory_format
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -29,10 +32,11 @@ UNARY = {letter: names.split() for letter, names in {
     "u": "neg", "C": "abs clamp clamp_min clamp_max sign"}.items()}
 UNARY = {name: letter for letter, names in UNARY.items() for name in names}
 VIEWS = set("view _unsafe_view reshape permute transpose t expand slice select split split_with_sizes unbind squeeze unsqueeze "
-            "alias detach as_strided unfold narrow diagonal lift_fresh".split())
+            "alias detach as_strided as_strided_ unfold narrow diagonal lift_fresh".split())
 MADE = set("empty arange zeros ones full linspace scalar_tensor empty_like full_like new_zeros zeros_like ones_like eye "
            "empty_strided new_empty triu tril".split())
 COPIES = set("clone _to_copy repeat roll constant_pad_nd reflection_pad2d flip".split())
+COPIED = ("k", "kt")
 REDUCTIONS = set("mean sum amax amin var var_mean max std linalg_vector_norm prod logsumexp topk argmax".split())
 BINARY = {"add": "+", "sub": "+", "rsub": "+", "maximum": "+", "minimum": "+", "where": "+", "addcmul": "+", "masked_fill": "+",
           "mul": "*", "div": "/"}
@@ -55,8 +59,10 @@ def image_of(tensor):
 class Record:
     """What was called: kind, numbers, and the operands, each the number of the call that made it (-1: the image) or None."""
 
-    def __init__(self, model):
-        self.calls, self.made, self.kept, self.quiet = [], {}, [], False
+    own_norm = False
+
+    def __init__(self, model, last):
+        self.calls, self.made, self.kept, self.quiet, self.last = [], {}, [], False, last
         self.weights = {id(p) for p in model.parameters()}
 
     def of(self, tensor):
@@ -76,6 +82,18 @@ class Record:
 
 def numbers_of(tensor):
     return [tensor.numel(), tensor.shape[-1] if tensor.dim() else 1]
+
+
+def copy_kind(x, out):
+    """Does a copy read neighbours where it writes neighbours?"""
+    near = [d for d in range(out.dim()) if out.stride(d) == 1 and out.shape[d] > 1]
+    return "kt" if x.shape == out.shape and any(x.stride(d) != 1 for d in near) else "k"
+
+
+def copied(record, x, out):
+    """What an operator copies for itself."""
+    record.add(copy_kind(x, out), numbers_of(x), [x], out)
+    return out
 
 
 def record_operator(record, name, arguments, out):
@@ -98,8 +116,7 @@ def record_operator(record, name, arguments, out):
     out, x = outs[0], given[0]
     if plain in COPIES or name == "copy_":
         x = given[-1] if name == "copy_" else x
-        strided = plain == "clone" and x.dim() > 1 and x.stride(-1) != 1 and x.shape[-1] != 1
-        record.add("kt" if strided else "k", numbers_of(out), [x], out)
+        record.add(copy_kind(x, out), numbers_of(out), [x], out)
     elif plain in UNARY:
         record.add("unary", [UNARY[plain] + ("!" if name.endswith("_") else "")], [x], out)
     elif plain in BINARY:
@@ -120,7 +137,7 @@ def record_operator(record, name, arguments, out):
         record.add("reduce", [out.numel()], [x], out)
         for other in outs[1:]:
             record.put(other, len(record.calls) - 1)
-    elif name == "_softmax":
+    elif name in ("_softmax", "_safe_softmax"):
         record.add("softmax", [x.shape[arguments[1]]], [x], out)
     elif name in ("bmm", "baddbmm", "mm", "addmm"):
         a, b = given[-2:]
@@ -135,7 +152,7 @@ def record_operator(record, name, arguments, out):
     elif name in ("_adaptive_avg_pool2d", "adaptive_max_pool2d"):
         record.add("adaptive", out.shape[-2:], [x], out, [out])
     elif name == "native_group_norm":
-        record.add("groupnorm", [arguments[6]], [x], out)
+        record.add("groupnorm", [arguments[6], Record.own_norm], [x], out)
     elif name.startswith(("upsample", "_upsample")):
         record.add("resize", numbers_of(out), [x], out)
     elif name in GATHERS or plain in GATHERS:
@@ -165,11 +182,24 @@ def record_conv(record, x, weight, bias=None, stride=1, padding=0, dilation=1, g
     if isinstance(padding, str):
         padding = [0, 0] if padding == "valid" else [(weight.shape[2 + i] - 1) * dilation[i] // 2 for i in (0, 1)]
     free = record.of(weight) is None and not record.of_weights(weight)
-    record.add("conv", [*weight.shape[:1], *weight.shape[2:4], stride[0], *padding, dilation[0], groups, bias is not None, free], [x], out,
-               [x, out])
+    if record.of(x) is not None and not x.is_contiguous(memory_format=conv_format(x, weight)):
+        x = copied(record, x, x.contiguous(memory_format=conv_format(x, weight)))
+    last = not record.last and conv_format(x, weight) == torch.channels_last
+    record.add("conv", [*weight.shape[:1], *weight.shape[2:4], stride[0], *padding, dilation[0], groups, bias is not None, free, last], [x],
+               out, [x, out])
+
+
+def conv_format(x, weight):
+    """As cuDNN's convolutions have it (aten/native/ConvUtils.h: cudnn_conv_suggest_memory_format)."""
+    last = any(suggest_memory_format(t) == torch.channels_last for t in (x, weight))
+    return torch.channels_last if last else torch.contiguous_format
 
 
 def record_linear(record, input, weight, bias=None, out=None):
+    try:
+        input.view(-1, input.shape[-1])
+    except RuntimeError:
+        input = copied(record, input, input.contiguous()) if record.of(input) is not None else input
     record.add("linear", [input.shape[-1], weight.shape[0], bias is not None], [input], out)
 
 
@@ -182,11 +212,9 @@ def record_batch_norm(record, x, mean=None, var=None, weight=None, *_, out=None,
 
 
 def record_layer_norm(record, x, shape, weight=None, bias=None, *_, out=None, **more):
-    if record.of(x) is not None and not x.is_contiguous():  # the operator copies for itself
-        rows = torch.empty(x.shape, device="meta")
-        record.add("kt" if x.stride(-1) != 1 else "k", numbers_of(x), [x], rows)
-        x = rows
-    record.add("layernorm", [math.prod(shape), (weight is not None) + (bias is not None)], [x], out)
+    if record.of(x) is not None and not x.is_contiguous():
+        x = copied(record, x, x.contiguous())
+    record.add("layernorm", [math.prod(shape), (weight is not None) + (bias is not None), Record.own_norm], [x], out)
 
 
 def record_attention(record, q, k, v, mask=None, *_, out=None, **more):
@@ -199,6 +227,21 @@ RECORDED = {"conv2d": record_conv, "linear": record_linear, "batch_norm": record
             "scaled_dot_product_attention": record_attention}
 
 
+def torch_norm(forward):
+    """A norm of PyTorch's own class, which timm's --fast-norm leaves in fp32."""
+    def call(self, x):
+        Record.own_norm = True
+        try:
+            return forward(self, x)
+        finally:
+            Record.own_norm = False
+    return call
+
+
+for kind in (torch.nn.LayerNorm, torch.nn.GroupNorm):
+    kind.forward = torch_norm(kind.forward)
+
+
 class Functions(TorchFunctionMode):
     """Functions that are written down as a whole, not as what they are made of."""
 
@@ -208,31 +251,78 @@ class Functions(TorchFunctionMode):
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         name, kwargs = getattr(func, "__name__", ""), kwargs or {}
-        if name not in RECORDED or self.record.quiet:
+        written_out = name == "scaled_dot_product_attention" and args[0].dim() != 4  # no kernel takes it
+        if name not in RECORDED or self.record.quiet or written_out:
             return func(*args, **kwargs)
         self.record.quiet = True
-        if name == "scaled_dot_product_attention":
-            out = torch.empty(*args[0].shape[:-1], args[2].shape[-1], device="meta")
+        if name == "scaled_dot_product_attention":  # as its kernels make it: heads of a token beside each other
+            *batch, heads, tokens, _ = args[0].shape
+            out = torch.empty(*batch, tokens, heads, args[2].shape[-1], device="meta").transpose(-3, -2)
         else:
             out = func(*args, **kwargs)
+        if name == "conv2d":  # which the meta device makes channels first
+            out = out.contiguous(memory_format=conv_format(*args[:2]))
         RECORDED[name](self.record, *args, **kwargs, out=out)
         self.record.quiet = False
         return out
 
 
-def trace(name, image, batch):
+def network(name):
+    name, _, reparam = name.partition(".")
+    if reparam:
+        return reparameterize_model(timm.create_model(name).eval()).to("meta")
     try:
         with torch.device("meta"):
-            model = timm.create_model(name).eval()
+            return timm.create_model(name).eval()
     except (RuntimeError, NotImplementedError, TypeError):  # some compute with tensors while they are built
-        model = timm.create_model(name).eval().to("meta")
-    record = Record(model)
-    pixels = torch.empty(batch, 3, image, image, device="meta")
+        return timm.create_model(name).eval().to("meta")
+
+
+def trace(model, image, batch, last):
+    """Of images that come channels first, or last as the weights do then."""
+    layout = torch.channels_last if last else torch.contiguous_format
+    model = model.to(memory_format=layout)
+    record = Record(model, last)
+    pixels = torch.empty(batch, 3, image, image, device="meta", memory_format=layout)
     record.put(pixels, -1)
     with torch.no_grad(), torch.device("meta"), Functions(record), Operators(record):
         model(pixels)
     record.total = sum(p.numel() for p in model.parameters())
     return record
+
+
+class Merged:
+    """What both layouts call; copies that one alone makes are marked "f" (channels first) or "l" (last)."""
+
+    def __init__(self, first, last):
+        self.first, self.last, self.calls, self.places, self.pairs = first.calls, last.calls, [], {}, {(-1, -1): -1}
+        self.weights, self.total = first.weights, first.total
+        both = [[i for i, c in enumerate(calls) if c[0] not in COPIED] for calls in (self.first, self.last)]
+        if [self.first[i][0] for i in both[0]] != [self.last[i][0] for i in both[1]]:
+            raise RuntimeError("another layout calls other operators")
+        for f, l in zip(*both):
+            kind, numbers, operands, calls, *rest = self.first[f]
+            read = [None if a is None or b is None else self.merged(a, b) for a, b in zip(calls, self.last[l][3])]
+            self.pairs[f, l] = self.put((kind, numbers, operands, read, *rest))
+
+    def put(self, call):
+        self.calls.append(call)
+        return len(self.calls) - 1
+
+    def merged(self, f, l):
+        """The place of what is value f of the one and l of the other."""
+        if (f, l) not in self.pairs:
+            a, b = (None if i < 0 or calls[i][0] not in COPIED else calls[i] for i, calls in ((f, self.first), (l, self.last)))
+            if a is None and b is None:
+                raise RuntimeError("another layout reads other values")
+            if a and b and (a[0], a[4].numel()) == (b[0], b[4].numel()) and None not in (a[3][0], b[3][0]):
+                call, mark, of = a, "", self.merged(a[3][0], b[3][0])
+            elif b:
+                call, mark, of = b, "l", None if b[3][0] is None else self.merged(f, b[3][0])
+            else:
+                call, mark, of = a, "f", None if a[3][0] is None else self.merged(a[3][0], l)
+            self.pairs[f, l] = self.put((call[0] + mark, call[1], call[2], [of], *call[4:]))
+        return self.pairs[f, l]
 
 
 # ---- words ----
@@ -245,7 +335,8 @@ class Writer:
     """The words of a network, with the values that traced.c will have at each."""
 
     def __init__(self, name, image):
-        self.calls, self.others = trace(name, image, 2), trace(name, image, 3)
+        model = network(name)
+        self.calls, self.others = (Merged(*(trace(model, image, batch, last) for last in (False, True))) for batch in (2, 3))
         if [c[0] for c in self.calls.calls] != [c[0] for c in self.others.calls]:
             raise RuntimeError("another batch calls other operators")
         self.input, self.values, self.words = Value(3 * image * image, False, (3, image, image)), [], []
@@ -282,18 +373,18 @@ class Writer:
         constant = all(c is None or self.value(c).constant for c in calls)
         elements = self.each(i, lambda c: c[4].numel())
         of = self.value(calls[0]) if calls and calls[0] is not None else None
-        word, value = getattr(self, kind if len(kind) > 2 else "moved")(i, kind, numbers, operands, calls, out, images, of, elements)
+        word, value = getattr(self, "moved" if kind[0] == "k" or len(kind) < 3 else kind)(i, kind, numbers, operands, calls, out, images, of, elements)
         value = Value(elements, constant, value) if not isinstance(value, Value) else value
         self.words.append(word)
         self.values.append(value)
 
     def conv(self, i, kind, numbers, operands, calls, out, images, of, elements):
-        channels, high, wide, stride, up, left, dilation, groups, bias, free = numbers
+        channels, high, wide, stride, up, left, dilation, groups, bias, free, last = numbers
         image, made = self.folded(images[0], calls, high), self.folded(images[1], calls, high)
         word = f"c{channels}" + (f"k{high}" + (f".{wide}" if wide != high else "") if (high, wide) != (1, 1) else "")
         word += (f"s{stride}" if stride != 1 else "") + (f"p{up}" + (f".{left}" if left != up else "") if up or left else "")
         word += (f"d{dilation}" if dilation != 1 else "") + ("" if groups == 1 else "g" if groups == image[0] else f"g{groups}")
-        word += ("b" if bias else "") + ("x" if free else "") + self.operand(i, 0, image, True)
+        word += ("b" if bias else "") + ("x" if free else "") + ("L" if last else "") + self.operand(i, 0, image, True)
         self.parameters += 0 if free else channels * (image[0] // groups * high * wide + bias)
         return word, Value(math.prod(made), self.constant(calls), made)
 
@@ -339,12 +430,12 @@ class Writer:
 
     def layernorm(self, i, kind, numbers, *_):
         self.parameters += numbers[0] * numbers[1]
-        return f"y{numbers[0]}" + (f"w{numbers[1]}" if numbers[1] != 2 else "") + self.operand(i, 0, None, True), None
+        return f"y{numbers[0]}" + (f"w{numbers[1]}" if numbers[1] != 2 else "") + "s" * numbers[2] + self.operand(i, 0, None, True), None
 
     def groupnorm(self, i, kind, numbers, operands, *_):
         image = image_of(operands[0])
         self.parameters += 2 * image[0]
-        return f"Y{numbers[0]}" + self.operand(i, 0, image, True), image
+        return f"Y{numbers[0]}" + "s" * numbers[1] + self.operand(i, 0, image, True), image
 
     def linear(self, i, kind, numbers, *_):
         self.parameters += numbers[1] * (numbers[0] + numbers[2])
@@ -452,10 +543,23 @@ def definitions(traced):
             yield f'{"FIXED" if is_fixed else "ANY"}("{names[0]}", {aliases}, {image}, {classes}, {number}, "{own}")'
 
 
+def kept(path):
+    """The networks of an earlier file."""
+    text = open(path).read()
+    for made, rows in re.findall(r'TEXT\( /\* \d+ \*/\n(.*?)\)\n(.*?)(?=TEXT\(|\Z)', text, re.S):
+        words = "".join(re.findall(r'"(.*)"', made))
+        for name, aliases, image, classes, numbers in re.findall(r'\("(.*?)", (NULL|".*?"), (\d+), (\d+), \d+, "(.*?)"', rows):
+            own = numbers.split()
+            whole = re.sub(r"\$(\d+)", lambda slot: own[int(slot[1])], words)
+            for each in [name] + (aliases.strip('"').split(", ") if aliases != "NULL" else []):
+                yield each, int(image), int(classes), whole
+
+
 def main():
     parser = argparse.ArgumentParser(prog=PROGRAM, description=__doc__.split("\n")[0])
     parser.add_argument("names")
     parser.add_argument("-o", "--output", required=True)
+    parser.add_argument("--keep")
     arguments = parser.parse_args()
     warnings.filterwarnings("ignore")
     traced = []
@@ -463,9 +567,11 @@ def main():
         for name, image in (line.split() for line in file):
             try:
                 network = Writer(name, int(image))
-                traced.append((name, int(image), network.classes, network.text))
+                traced.append((name.replace(".", "_"), int(image), network.classes, network.text))
             except Exception as error:  # whatever a network does that has no words
                 print(f"{PROGRAM}: {name}: {str(error).splitlines()[0] if str(error) else type(error).__name__}", file=sys.stderr)
+    names = {name for name, *_ in traced}
+    traced += [row for row in kept(arguments.keep) if row[0] not in names] if arguments.keep else []
     with open(arguments.output, "w") as file:
         file.write("\n".join(definitions(traced)) + "\n")
 

@@ -405,7 +405,8 @@ static uint32_t norm_of(struct rt_graph *graph, const char *name, enum rt_op_id 
                         int64_t cols, int vectors, int64_t elements)
 {
     enum rt_op_id backward = op == RT_OP_RMSNORM ? RT_OP_RMSNORM_BACKWARD : RT_OP_LAYERNORM_BACKWARD;
-    x = rt_node_cast(graph, x, (double)rows * cols, RT_FP32);
+    x = rt_node_cast(graph, x, (double)rows * cols,
+                     graph->options.fast_norms ? graph->options.dtype : RT_FP32);
     uint32_t node = rt_node_add(graph, name, x, RT_NO_INPUT, (double)rows * cols);
     graph->nodes[node].fusable = true;
     graph->nodes[node].parameters = (double)vectors * elements;
@@ -725,11 +726,13 @@ uint32_t rt_build_move(struct rt_graph *graph, const char *name, enum rt_op_id o
 }
 
 /* Adds the traffic of `elements` strided reads: each moves a sector (CUDA C++ Best Practices Guide, "Strided
- * Accesses"). Code that torch.compile generates transposes tiles on the chip. */
+ * Accesses"), in 16 bits a quarter of one: neighbours find it in the L2 (docs/log/vision.md). Code that
+ * torch.compile generates transposes tiles on the chip. */
 static void add_strided(const struct rt_graph *graph, struct rt_graph_kernel *copy, double elements)
 {
+    double width = rt_dtypes[copy->call.dtype].bytes;
     if (!graph->options.fusion)
-        copy->bytes += (RT_SECTOR_BYTES - rt_dtypes[copy->call.dtype].bytes) * elements;
+        copy->bytes += (width < 4 ? RT_SECTOR_BYTES / 4 : RT_SECTOR_BYTES - width) * elements;
 }
 
 static void copy_kernel(struct rt_graph *graph, enum rt_phase phase, enum rt_copy copy, int64_t rows,

@@ -208,8 +208,8 @@ struct rt_graph_options {
     /* Models of images: */
     bool channels_last; /* stored as batch, height, width, channels (NHWC) */
     /* torch.autocast in `dtype`: weights are fp32 and cast in every step; what autocast runs in fp32 runs in
-     * fp32 (build_node.h). */
-    bool autocast;
+     * fp32 (build_node.h), but norms where they are fast. */
+    bool autocast, fast_norms;
     bool conv_tf32; /* in fp32: convolutions in TF32, products not */
 };
 

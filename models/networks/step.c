@@ -92,22 +92,25 @@ static int check_diffusion(const struct settling *s)
 {
     const struct rt_step *step = s->asked;
     const struct rt_diffusion *pipeline = rt_model_diffusion(s->model);
-    const char *given = step->frames > 0                                ? "frames"
-                        : step->denoising_steps > 0                     ? "steps"
-                        : step->parallel.ulysses > 1                    ? "ulysses"
-                        : step->parallel.ring > 1                       ? "ring"
+    const char *given = step->frames > 0                                            ? "frames"
+                        : step->denoising_steps > 0                                 ? "steps"
+                        : step->parallel.ulysses > 1                                ? "ulysses"
+                        : step->parallel.ring > 1                                   ? "ring"
                         : step->image_width > 0 && step->image_width != step->image ? "image"
-                                                                        : NULL;
+                                                                                    : NULL;
     if (pipeline == NULL && given != NULL)
         return strcmp(given, "image") == 0
-                   ? rt_fail(RT_EUSAGE, "{image} %" PRId64 "x%" PRId64 ": images of %s are square; give one side",
+                   ? rt_fail(RT_EUSAGE,
+                             "{image} %" PRId64 "x%" PRId64 ": images of %s are square; give one side",
                              step->image, step->image_width, s->model->name)
-                   : rt_fail(RT_EUSAGE, "%s is for diffusion pipelines (`rooftile graph --list`), which %s is not",
+                   : rt_fail(RT_EUSAGE,
+                             "%s is for diffusion pipelines (`rooftile graph --list`), which %s is not",
                              rt_field_words(given).text, s->model->name);
     if (pipeline != NULL && (step->parallel.pipeline > 1 || step->parallel.microbatches > 1))
-        return rt_fail(RT_EUSAGE,
-                       "{pp} and {microbatches}: layers of a diffusion pipeline run once a step, and are not cut into "
-                       "stages; share the tokens out with {ulysses} and {ring}");
+        return rt_fail(
+            RT_EUSAGE,
+            "{pp} and {microbatches}: layers of a diffusion pipeline run once a step, and are not cut into "
+            "stages; share the tokens out with {ulysses} and {ring}");
     return RT_OK;
 }
 
@@ -396,6 +399,8 @@ static int settle_dtype(struct settling *s)
     int status = check_quant(step);
     if (status != RT_OK)
         return status;
+    if (step->fast_norms && !step->autocast)
+        return rt_fail(RT_EUSAGE, "{fast_norms} is for {autocast}, which computes norms in fp32 otherwise");
     if (step->dtype == RT_NOT_GIVEN && step->autocast) {
         step->dtype = RT_FP16;
         assume(s->out, RT_STEP_DTYPE);
@@ -499,7 +504,8 @@ static int64_t usual_context(const struct settling *s)
 static void settle_diffusion(struct settling *s)
 {
     struct rt_step *step = &s->out->step;
-    const struct rt_diffusion *pipeline = rt_model_source_traced(s->source) ? NULL : rt_model_diffusion(s->model);
+    const struct rt_diffusion *pipeline =
+        rt_model_source_traced(s->source) ? NULL : rt_model_diffusion(s->model);
     if (pipeline == NULL)
         return;
     if (step->frames == 0 && pipeline->frames > 0) {
@@ -600,6 +606,7 @@ static void set_graph(struct rt_settled_step *settled, const struct rt_model *mo
     graph->channels_last = step->layout == RT_LAYOUT_NHWC;
     graph->fusion = step->fusion;
     graph->autocast = step->autocast;
+    graph->fast_norms = step->fast_norms;
     graph->seconds = step->seconds;
     graph->tensor_parallel = step->parallel.tensor;
     graph->expert_parallel = step->parallel.expert;

@@ -76,7 +76,7 @@ struct rt_step {
     int attention;                             /* enum rt_attention_library */
     int64_t lora;                              /* rank of the adapters that alone are trained; 0: all is */
     int lora_on;                               /* enum rt_lora_place */
-    bool fusion, autocast;
+    bool fusion, autocast, fast_norms;
     int64_t nodes;       /* full servers, which {dp} follows from; 0: not given */
     const char *cluster; /* a file (datasets/cluster.h) that parallel.cluster's fields are read from */
     struct rt_parallelism parallel;
@@ -126,6 +126,7 @@ enum rt_step_field {
     RT_STEP_LAYOUT,
     RT_STEP_FUSION,
     RT_STEP_AUTOCAST,
+    RT_STEP_FAST_NORMS,
     RT_STEP_DP,
     RT_STEP_TP,
     RT_STEP_PP,

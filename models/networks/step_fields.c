@@ -13,7 +13,7 @@
 const char *const rt_step_field_names[RT_STEP_FIELDS] = {
     "mode", "batch", "seq", "image", "images", "frames", "steps", "context", "seconds", "layers", "lengths",
     "contexts", "dtype", "quant", "kv_cache", "tf32", "runtime", "optimizer", "recompute", "attention",
-    "lora", "lora_on", "layout", "fusion", "autocast", "dp", "tp", "pp", "microbatches", "ep",
+    "lora", "lora_on", "layout", "fusion", "autocast", "fast_norms", "dp", "tp", "pp", "microbatches", "ep",
     "attention_dp", "ulysses", "ring", "cp", "vp", "sp", "tp_overlap", "expert_exchange", "expert_overlap",
     "schedule", "shard", "shard_gpus", "fabric", "link_gbs", "nodes", "node_gpus", "node_gbs", "network",
     "oversubscription", "cluster", "no_overlap", "host", "host_us", "server", "input", "result", "overlap",
@@ -150,6 +150,7 @@ static const struct rt_option_value rows[RT_STEP_FIELDS] = {
     [RT_STEP_LAYOUT] = CHOICE(layout, rt_layouts),
     [RT_STEP_FUSION] = BOOL(fusion),
     [RT_STEP_AUTOCAST] = BOOL(autocast),
+    [RT_STEP_FAST_NORMS] = BOOL(fast_norms),
     [RT_STEP_DP] = GPUS(parallel.data),
     [RT_STEP_TP] = GPUS(parallel.tensor),
     [RT_STEP_PP] = GPUS(parallel.pipeline),

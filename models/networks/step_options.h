@@ -69,6 +69,8 @@
          "speech: seconds of sound, at 16 kHz (default 10; Whisper hears a window, of 30, and no more)"},    \
         {"autocast", 0, NULL, RT_FLAG(type, member.autocast),                                                \
          "torch.autocast in --dtype (default fp16): weights in fp32, cast in every step"},                   \
+        {"fast-norms", 0, NULL, RT_FLAG(type, member.fast_norms),                                            \
+         "--autocast: layer and group norms in --dtype too, as timm's --fast-norm and Apex have them"},      \
         {"recompute", 0, "WHAT", RT_CHOICE(type, member.recompute, rt_recomputes),                           \
          "training: layers keep only their input and run again before their backward pass: layers; only "    \
          "attention does: selective; norms and experts' activations: norms; none (default none)"},           \

@@ -335,6 +335,7 @@ refuses "a sequence of images" 2 "resnet50 is a model of images, which --seq is 
 refuses "an image of words" 2 "is a language model, which --image is not for" predict -p roofline --gpu H100 -m bert-base --image 224
 refuses "an image of words in a graph" 2 "is a language model, which --image is not for" "$ROOFTILE" graph -m bert-base --image 224
 refuses "another layout" 2 "choose nchw or nhwc" $v --layout chwn
+refuses "fast norms alone" 2 "--fast-norms is for --autocast" $v --fast-norms --dtype fp16
 refuses "autocast to fp32" 2 "autocast is to fp16 or bf16" $v --autocast --dtype fp32
 refuses "an empty epoch" 2 "must be a whole number from 1" $v --dataset-size 0
 refuses "an epoch of decode" 2 "not for decode" predict -p roofline --gpu H100 -m gpt2 --mode decode --dataset-size 9

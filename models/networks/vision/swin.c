@@ -93,9 +93,12 @@ static void stage(const struct swin *net, struct rt_graph *graph, int s, struct 
     }
 }
 
+/* Its norms are of PyTorch's class, which timm does not make fast. */
 static void build(const struct rt_vision *vision, struct rt_graph *graph)
 {
     const struct swin *net = vision->settings;
+    bool fast_norms = graph->options.fast_norms;
+    graph->options.fast_norms = false;
     struct rt_image image = rt_image_input(graph, 3);
     rt_graph_add_block(graph, "embedding", RT_BLOCK_FIRST, 1);
     struct map map = {.height = image.height / PATCH, .width = image.width / PATCH};
@@ -108,6 +111,7 @@ static void build(const struct rt_vision *vision, struct rt_graph *graph)
     rt_graph_add_block(graph, "head", RT_BLOCK_LAST, 1);
     map.x = rt_tokens_mean(graph, "pool", rt_tokens_norm(graph, "norm", map.x), 0);
     rt_tokens_linear(graph, "head", map.x, vision->classes, true);
+    graph->options.fast_norms = fast_norms;
 }
 
 /* clang-format off */

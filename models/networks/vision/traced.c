@@ -13,6 +13,7 @@ struct value {
     int64_t elements, cols;          /* of one image */
     bool constant;                   /* the same for all of the batch */
     int64_t channels, height, width; /* 0: no image */
+    bool last;                       /* channels last */
 };
 
 #define MOST_OPERANDS 64
@@ -25,6 +26,8 @@ struct reader {
     size_t operands;
     int blocks;
     bool in_block; /* words go on in the last one */
+    bool last;     /* the images that come are channels last */
+    bool fast_norms;
 };
 
 static int64_t number(struct reader *r)
@@ -58,8 +61,10 @@ static int64_t batch_of(const struct reader *r, const struct value *v)
     return v->constant ? 1 : r->graph->options.batch;
 }
 
+/* Operators on it run in its layout. */
 static struct rt_image image_of(const struct reader *r, const struct value *v)
 {
+    r->graph->options.channels_last = v->last;
     return (struct rt_image){v->node, batch_of(r, v), v->channels, v->height, v->width};
 }
 
@@ -74,14 +79,15 @@ static void as_image(struct value *v, int64_t channels, int64_t height, int64_t 
 
 static struct value of_image(const struct value *like, struct rt_image x)
 {
-    struct value v = {.node = x.node, .constant = like->constant};
+    struct value v = {.node = x.node, .constant = like->constant, .last = like->last};
     as_image(&v, x.channels, x.height, x.width);
     return v;
 }
 
 static struct value of_matrix(const struct value *like, uint32_t node, int64_t elements, int64_t cols)
 {
-    return (struct value){.node = node, .elements = elements, .cols = cols, .constant = like->constant};
+    return (struct value){
+        .node = node, .elements = elements, .cols = cols, .constant = like->constant, .last = like->last};
 }
 
 /* All elements of the batch as rows of whole columns. */
@@ -171,8 +177,9 @@ static struct value convolution(struct reader *r)
     conv.dilation = after(r, 'd', 1);
     conv.groups = after(r, 'g', 1);
     conv.bias = flag(r, 'b');
-    bool constant = flag(r, 'x');
-    const struct value *x = read_operands(r, 1);
+    bool constant = flag(r, 'x'), last = flag(r, 'L') || r->last;
+    struct value *x = read_operands(r, 1);
+    x->last = last;
     if (conv.groups == 0)
         conv.groups = x->channels;
     struct rt_image y = rt_image_conv(r->graph, "conv", image_of(r, x), &conv);
@@ -200,9 +207,17 @@ static struct value weight_norm(struct reader *r)
     return v;
 }
 
+/* "s": a norm of PyTorch's class, which timm does not make fast. */
+static void norms_own(struct reader *r)
+{
+    bool own = flag(r, 's');
+    r->graph->options.fast_norms = r->fast_norms && !own;
+}
+
 static struct value layer_norm(struct reader *r)
 {
     int64_t cols = number(r), weights = after(r, 'w', 2);
+    norms_own(r);
     const struct value *x = read_operands(r, 1);
     return of_matrix(
         x, rt_build_layernorm_of(r->graph, "norm", x->node, rows_of(r, x, cols), cols, (int)weights),
@@ -212,6 +227,7 @@ static struct value layer_norm(struct reader *r)
 static struct value group_norm(struct reader *r)
 {
     int64_t groups = number(r);
+    norms_own(r);
     const struct value *x = read_operands(r, 1);
     struct value y = *x;
     y.node = rt_build_groupnorm(r->graph, "norm", x->node, batch_of(r, x) * groups, x->elements / groups,
@@ -253,11 +269,11 @@ static struct value attention(struct reader *r)
     const struct value *x = read_operands(r, 3);
     struct rt_graph *graph = r->graph;
     int64_t batch = batch_of(r, x) * groups, all = batch * heads, elements = groups * heads * queries * width;
-    if (rt_graph_fuses_attention(&graph->options) && queries == keys) {
-        const int64_t dim[] = {batch, queries, heads, width};
-        uint32_t node =
-            rt_build_fused_attention(graph, "attn", x[0].node, x[1].node, x[2].node, RT_OP_ATTENTION_ENCODER,
-                                     dim, (double)batch * (double)(heads * queries * width));
+    if (rt_graph_fuses_attention(&graph->options)) {
+        const int64_t dim[] = {batch, queries, heads, width, keys};
+        enum rt_op_id op = queries == keys ? RT_OP_ATTENTION_ENCODER : RT_OP_ATTENTION_CROSS;
+        uint32_t node = rt_build_fused_attention(graph, "attn", x[0].node, x[1].node, x[2].node, op, dim,
+                                                 (double)batch * (double)(heads * queries * width));
         return of_matrix(x, node, elements, width);
     }
     uint32_t s = rt_build_unary(graph, "attn.scale", RT_OP_MUL_SCALAR, x[0].node, all * queries, width);
@@ -332,9 +348,13 @@ static struct value resized(struct reader *r)
 static struct value copied(struct reader *r)
 {
     enum rt_copy copy = flag(r, 't') ? RT_COPY_TRANSPOSED : RT_COPY_ROWS;
+    bool first = flag(r, 'f'), last = flag(r, 'l');
     const struct value *x = read_operands(r, 1);
+    if (r->last ? first : last)
+        return *x;
     struct value y = of_matrix(x, 0, x->elements, x->cols);
     y.node = rt_build_copies(r->graph, "copy", x->node, rows_of(r, x, cols_of(x)), cols_of(x), copy, copy);
+    r->graph->nodes[y.node].fusable = true;
     return y;
 }
 
@@ -363,7 +383,9 @@ static struct value elements_together(struct reader *r)
 static struct value unary(struct reader *r, enum rt_op_id op)
 {
     bool in_place = flag(r, '!');
-    const struct value *x = read_operands(r, 1);
+    struct value *x = read_operands(r, 1);
+    if (op == RT_OP_POW_SCALAR) /* which autocast runs in fp32 */
+        x->node = rt_node_cast(r->graph, x->node, (double)(batch_of(r, x) * x->elements), RT_FP32);
     struct value y = *x;
     if (x->channels > 0)
         y.node = rt_image_activation(r->graph, "act", op, image_of(r, x), in_place).node;
@@ -533,8 +555,11 @@ static void repeated(struct reader *r, int64_t repeat)
 
 void rt_traced_build(struct rt_graph *graph, const char *text)
 {
-    struct reader r = {.at = text, .graph = graph};
-    struct value input = {.node = RT_NO_INPUT};
+    struct reader r = {.at = text,
+                       .graph = graph,
+                       .last = graph->options.channels_last,
+                       .fast_norms = graph->options.fast_norms};
+    struct value input = {.node = RT_NO_INPUT, .last = r.last};
     as_image(&input, 3, graph->options.image, graph->options.image);
     keep(&r, input);
     while (*r.at != '\0') {
@@ -548,5 +573,7 @@ void rt_traced_build(struct rt_graph *graph, const char *text)
         }
         r.at += *r.at == ' ';
     }
+    graph->options.channels_last = r.last;
+    graph->options.fast_norms = r.fast_norms;
     free(r.values);
 }

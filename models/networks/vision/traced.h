@@ -10,15 +10,18 @@
  * made.
  *
  *   c64k7s2p3d1g8b  convolution: out, kernel (k1.7: height.width), stride, padding, dilation, groups (g: as many
- *                   as channels), with a bias, of a filter that is no parameter (x)
- *   n y768 Y32 W    batch norm (n0: no weights), layer norm of 768 columns, group norm; batch norm of a weight
+ *                   as channels), with a bias, of a filter that is no parameter (x), channels last whatever
+ *                   the input's layout (L)
+ *   n y768 Y32 W    batch norm (n0: no weights), layer norm of 768 columns, group norm (s: of PyTorch's class, never
+ *                   fast); batch norm of a weight
  *   l64.128b        linear layer; m8.49.32.49 batched product (count.m.k.n); x49 softmax
  *   f12.49.49.64    attention: all heads of an image, queries, keys, width of a head; m: elements of its biases
  *   P3s2p1c A2 D7.7 max pool, average pool, adaptive pool; G the mean of each channel, M64 one to 64 elements
  *   + * / @..|p|q   with another value, a parameter (p) or a buffer (q) of so many elements; >n: elements made
  *   r g s o O h t R u a w q C   relu, gelu, silu, sigmoid, hardsigmoid, hardswish, tanh, relu6, by a number, plus
  *                   one, to a power, root, clamp; "!": in place
- *   k kt i64 U64    copy, copy transposed, gather, resize; K J64 channels or elements put together
+ *   k kt i64 U64    copy, copy transposed (f, l: only where images come channels first, last), gather, resize;
+ *                   K J64 channels or elements put together
  *   p100            more parameters */
 #ifndef ROOFTILE_MODELS_NETWORKS_VISION_TRACED_H
 #define ROOFTILE_MODELS_NETWORKS_VISION_TRACED_H

@@ -267,6 +267,52 @@ static void test_orders_of_tokens(void)
     rt_graph_release(&graph);
 }
 
+static int count_kernels(const struct rt_graph *graph, enum rt_op_id op, enum rt_dtype dtype)
+{
+    int count = 0;
+    for (size_t k = 0; k < graph->kernel_count; k++)
+        count += graph->kernels[k].call.op == op && graph->kernels[k].call.dtype == dtype;
+    return count;
+}
+
+/* What PyTorch copies depends on the layout that images come in: DaViT's convolutions behind its first norm
+ * are channels last in either, so that norm alone turns its input. Attention of fewer keys is one kernel. */
+static void test_copies_as_traced(void)
+{
+    struct rt_graph_options options = {.batch = 2, .dtype = RT_FP16, .runtime = RT_RUNTIME_EAGER};
+    struct rt_graph first = build_images("davit_tiny", options);
+    options.channels_last = true;
+    struct rt_graph last = build_images("davit_tiny", options);
+    CU_ASSERT_EQUAL(count_kernels(&first, RT_OP_TRANSPOSE, RT_FP16),
+                    count_kernels(&last, RT_OP_TRANSPOSE, RT_FP16) + 1);
+    CU_ASSERT_EQUAL(count_kernels(&first, RT_OP_CONV2D, RT_FP16),
+                    count_kernels(&last, RT_OP_CONV2D, RT_FP16));
+    rt_graph_release(&first);
+    rt_graph_release(&last);
+    first = build_images("pvt_v2_b0", options);
+    CU_ASSERT_TRUE(count_kernels(&first, RT_OP_ATTENTION_CROSS, RT_FP16) > 0);
+    CU_ASSERT_EQUAL(count_kernels(&first, RT_OP_BMM, RT_FP16), 0);
+    rt_graph_release(&first);
+}
+
+/* Norms in 16 bits where they are fast, but for those of PyTorch's class, which Swin and Twins have. */
+static void test_fast_norms(void)
+{
+    static const struct {
+        const char *name;
+        bool fast;
+    } models[] = {{"vit_b_16", true}, {"davit_tiny", true}, {"swin_t", false}, {"twins_pcpvt_small", false}};
+    const struct rt_graph_options options = {
+        .batch = 2, .dtype = RT_FP16, .autocast = true, .fast_norms = true};
+    for (size_t i = 0; i < RT_COUNT(models); i++) {
+        struct rt_graph graph = build_images(models[i].name, options);
+        CU_ASSERT_EQUAL(count_kernels(&graph, RT_OP_LAYERNORM, RT_FP16) > 0, models[i].fast);
+        CU_ASSERT_EQUAL(count_kernels(&graph, RT_OP_LAYERNORM, RT_FP32) > 0, !models[i].fast);
+        CU_ASSERT_TRUE(graph.options.fast_norms);
+        rt_graph_release(&graph);
+    }
+}
+
 /* Attention within 8 x 8 windows of 7 x 7 tokens, the second layer's shifted. */
 static void test_windows(void)
 {
@@ -294,5 +340,6 @@ static void test_compiled_streams(void)
 }
 
 RT_TESTS(RT_TEST(test_compiled_streams), RT_TEST(test_orders_of_tokens), RT_TEST(test_windows),
+         RT_TEST(test_copies_as_traced), RT_TEST(test_fast_norms),
          RT_TEST(test_parameters_and_flops_are_the_libraries), RT_TEST(test_all_models_build_in_all_forms),
          RT_TEST(test_names_and_aliases), RT_TEST(test_sizes_of_images), RT_TEST(test_auxiliary_heads))
