@@ -20,6 +20,7 @@ static hid_t create_file(const char *name)
 #endif
     creation = rt_h5_properties(creation, H5Pset_obj_track_times(creation, 0) >= 0);
     hid_t id = H5Fcreate(name, H5F_ACC_TRUNC, creation, access);
+    rt_h5_close_on_exec(id);
     H5Pclose(access);
     H5Pclose(creation);
     return id;

@@ -3,6 +3,7 @@
 #include "base/status.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,13 @@ hid_t rt_h5_properties(hid_t properties, bool set)
         return properties;
     H5Pclose(properties);
     return H5I_INVALID_HID;
+}
+
+void rt_h5_close_on_exec(hid_t file)
+{
+    int *descriptor = NULL;
+    if (file >= 0 && H5Fget_vfd_handle(file, H5P_DEFAULT, (void **)&descriptor) >= 0)
+        fcntl(*descriptor, F_SETFD, FD_CLOEXEC);
 }
 
 /* ---- failures ---- */
@@ -101,6 +109,7 @@ int rt_h5_open_by_library(struct rt_h5 *file)
         return rt_fail(RT_EFORMAT, "%s: is not an HDF5 file (or its first bytes are damaged)", file->path);
     hid_t access = rt_h5_access_properties();
     file->id = H5Fopen(file->path, H5F_ACC_RDONLY, access);
+    rt_h5_close_on_exec(file->id);
     H5Pclose(access);
     if (file->id < 0)
         return rt_fail(RT_EFORMAT, "%s: cannot be opened (%s): truncated or damaged, restore it from a copy",

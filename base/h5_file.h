@@ -26,6 +26,8 @@ hid_t rt_h5_access_properties(void);
 /* The properties where all of them were set; else closes them and is negative, so that what is made with them
  * fails. */
 hid_t rt_h5_properties(hid_t properties, bool set);
+/* Programs that a child runs get no descriptor of the file, which HDF5 opened. */
+void rt_h5_close_on_exec(hid_t file);
 
 /* Opens a file for reading; RT_EFORMAT. */
 int rt_h5_open_by_library(struct rt_h5 *file);
