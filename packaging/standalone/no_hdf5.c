@@ -10,7 +10,7 @@
     X(H5Aclose) X(H5Acreate_by_name) X(H5Aexists) X(H5Aget_space) X(H5Aget_type) X(H5Aiterate_by_name) \
     X(H5Aopen) X(H5Aread) X(H5Awrite) X(H5Dclose) X(H5Dcreate2) X(H5Dget_create_plist) X(H5Dget_space) \
     X(H5Dget_type) X(H5Dopen2) X(H5Dread) X(H5Dwrite) X(H5Dwrite_chunk) X(H5Fclose) X(H5Fcreate) X(H5Fflush) \
-    X(H5Fopen) X(H5Gclose) X(H5Gcreate2) X(H5Lexists) X(H5Literate_by_name) X(H5Oclose) X(H5Oopen) X(H5Pclose) \
+    X(H5Fget_vfd_handle) X(H5Fopen) X(H5Gclose) X(H5Gcreate2) X(H5Lexists) X(H5Literate_by_name) X(H5Oclose) X(H5Oopen) X(H5Pclose) \
     X(H5Pcreate) X(H5Pget_chunk) X(H5Pget_external_count) X(H5Pget_filter2) X(H5Pget_layout) X(H5Pget_nfilters) \
     X(H5Pset_chunk) X(H5Pset_deflate) X(H5Pset_elink_cb) X(H5Pset_fclose_degree) X(H5Pset_file_locking) \
     X(H5Pset_fill_value) X(H5Pset_fletcher32) X(H5Pset_libver_bounds) X(H5Pset_obj_track_times) \
