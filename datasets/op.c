@@ -314,11 +314,6 @@ static double masked_bytes(const int64_t *dim, double width)
     return (2 * width + 1) * elements(dim);
 }
 
-/* The largest k of each row, as their places. */
-static double top_k_bytes(const int64_t *dim, double width)
-{
-    return width * elements(dim) + 4.0 * dim[0] * dim[2];
-}
 /* To elements of so many bits, by a scale a row or a block. */
 static double quantise_bytes(const int64_t *dim, double width)
 {
@@ -568,7 +563,7 @@ const struct rt_op rt_ops[RT_OP_COUNT] = {
         .flops = rt_sparse_flops, .bytes = rt_sparse_bytes, .kept = rt_sparse_kept},
     [RT_OP_INDEX_LOGITS] = {"index_logits", RT_FAMILY_LATENT, {SEQUENCES, "head_dim", "ratio", "kv_bits"},
         .flops = rt_index_flops, .bytes = rt_index_bytes, .kept = rt_index_kept},
-    [RT_OP_TOP_K] = {"top_k", RT_FAMILY_LATENT, {"rows", "cols", "k"}, .flops = elements, .bytes = top_k_bytes},
+    [RT_OP_TOP_K] = {"top_k", RT_FAMILY_LATENT, {"rows", "cols", "k", "growth"}, .flops = elements, .bytes = rt_top_k_bytes},
     [RT_OP_DELTA_RULE_CONTEXT] = {"delta_rule_context", RT_FAMILY_RECURRENT, DELTA,
         .flops = rt_delta_flops, .bytes = rt_delta_context_bytes},
     [RT_OP_DELTA_RULE_GENERATION] = {"delta_rule_generation", RT_FAMILY_RECURRENT, DELTA,
@@ -616,9 +611,9 @@ enum rt_kept rt_op_keeps(enum rt_op_id op)
 
 bool rt_op_may_lack(enum rt_op_id op, int d)
 {
-    static const char *const late[] = {"kv_bits",  "skew",      "fabric",        "library",
-                                       "stride_w", "padding_w", "channels_last", "ceil",
-                                       "ungated",  "per_node",  "network",       "network_mbs"};
+    static const char *const late[] = {"kv_bits",   "skew",          "fabric", "library", "stride_w",
+                                       "padding_w", "channels_last", "ceil",   "ungated", "per_node",
+                                       "network",   "network_mbs",   "growth"};
     for (size_t i = 0; i < RT_COUNT(late); i++)
         if (strcmp(rt_ops[op].dims[d], late[i]) == 0)
             return true;

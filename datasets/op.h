@@ -169,10 +169,10 @@ int rt_op_graph_dims(enum rt_op_id op);
 enum rt_kept rt_op_keeps(enum rt_op_id op); /* as its family; nothing of a linear elementwise op */
 
 /* May dim `d` be missing (-1)? kv_bits of attention, skew and ungated of moe, all but gpus and elements of
- * collectives, channels_last of convolutions and ceil of pooling may, as datasets that are older than these
- * dims lack them; -1 means 0 there (keys and values as wide as the queries; even routing, gated experts; the
- * device's own links; NCCL; one server; channels first; output sizes rounded down). So may stride_w and
- * padding_w: -1 means as stride and padding.
+ * collectives, channels_last of convolutions, ceil of pooling and growth of top_k may, as datasets that are
+ * older than these dims lack them; -1 means 0 there (keys and values as wide as the queries; even routing,
+ * gated experts; the device's own links; NCCL; one server; channels first; output sizes rounded down; rows of
+ * one length). So may stride_w and padding_w: -1 means as stride and padding.
  */
 bool rt_op_may_lack(enum rt_op_id op, int d);
 

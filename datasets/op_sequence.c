@@ -235,6 +235,19 @@ double rt_index_kept(const int64_t *dim, double width)
     return index_key_bytes(dim, (double)dim[RT_ATTENTION_CACHED], width);
 }
 
+struct rt_long_rows rt_top_k_rows(const int64_t *dim)
+{
+    double cols = (double)dim[1], k = (double)dim[2], growth = dim[3] > 0 ? (double)dim[3] : 0;
+    double longer = fmin(growth + 1, fmax(0, cols - k));
+    return (struct rt_long_rows){(double)dim[0] * longer / (growth + 1), cols - fmax(0, longer - 1) / 2};
+}
+/* The largest k of each row, as their places, which of a row of no more are all. */
+double rt_top_k_bytes(const int64_t *dim, double width)
+{
+    struct rt_long_rows rows = rt_top_k_rows(dim);
+    return width * rows.count * rows.length + 4.0 * (double)dim[0] * (double)dim[2];
+}
+
 /* ---- recurrences ---- */
 
 /* A state of k_dim x v_dim for each head of values, in fp32. A token decays it, by a gate or one a column of

@@ -59,6 +59,13 @@ double rt_sparse_kept(const int64_t *dim, double width);
 double rt_index_flops(const int64_t *dim);
 double rt_index_bytes(const int64_t *dim, double width);
 double rt_index_kept(const int64_t *dim, double width);
+/* Rows of top_k that have more than k columns, and their mean length: the rows of a sequence see one more
+ * each `ratio` tokens, so the first has `growth` fewer than cols, its last. */
+struct rt_long_rows {
+    double count, length;
+};
+struct rt_long_rows rt_top_k_rows(const int64_t *dim);
+double rt_top_k_bytes(const int64_t *dim, double width);
 double rt_delta_flops(const int64_t *dim);
 double rt_delta_context_bytes(const int64_t *dim, double width);
 double rt_delta_generation_bytes(const int64_t *dim, double width);

@@ -105,7 +105,7 @@ static const struct rt_sample_op ops[] = {
     {"dsv4_flash_hca_attn_module", RT_OP_SPARSE_ATTENTION, "mla_dtype", HCA},
     {"glm5_mqa_logits_module", RT_OP_INDEX_LOGITS, "mla_dtype", {SEQUENCES, FIXED(32), FIXED(128), FIXED(1), CACHE}},
     {"dsv4_paged_mqa_logits_module", RT_OP_INDEX_LOGITS, "mla_dtype", {SEQUENCES, FIXED(64), FIXED(128), FIXED(4), CACHE}},
-    {"top_k", RT_OP_TOP_K, NULL, {DIM("rows"), DIM("cols"), DIM("k")}},
+    {"top_k", RT_OP_TOP_K, NULL, {DIM("rows"), DIM("cols"), DIM("k"), DIM("growth")}},
     {"delta_rule_context", RT_OP_DELTA_RULE_CONTEXT, "dtype", {DELTA_RULE}},
     {"delta_rule_generation", RT_OP_DELTA_RULE_GENERATION, "dtype", {DELTA_RULE}},
     {"causal_conv1d", RT_OP_CAUSAL_CONV1D, "dtype", {DIM("batch_size"), DIM("seq_len"), DIM("channels"), DIM("d_conv")}},

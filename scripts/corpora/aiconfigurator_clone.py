@@ -90,7 +90,8 @@ def top_k(table):
     chosen = compute.case_when(compute.make_struct(*(compute.match_substring(table["model"], name) for name, _ in CHOSEN)),
                                *(scalar(k) for _, k in CHOSEN))
     table = replaced(table, "op_name", array(["top_k"] * table.num_rows))
-    for name, column in ("rows", compute.multiply(table["batch_size"], table["isl"])), ("cols", keys), ("k", chosen):
+    growth = compute.divide(compute.subtract(table["isl"], 1), table["compress_ratio"])
+    for name, column in ("rows", compute.multiply(table["batch_size"], table["isl"])), ("cols", keys), ("k", chosen), ("growth", growth):
         table = table.append_column(name, column)
     return table.drop_columns(["batch_size", "isl", "step", "num_heads", "tp_size"])
 

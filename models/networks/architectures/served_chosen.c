@@ -129,7 +129,8 @@ static uint32_t choose(const struct rt_served *step, uint32_t x, struct rt_seque
     int64_t bits = model->index.own ? step->stack->graph->options.kv_bits : INDEX_BITS;
     const int64_t scores[] = {group.count, group.tokens, group.cached, heads, model->index.dim, ratio, bits};
     const int64_t best[] = {rows * (model->index.own ? heads : 1), entries,
-                            at_most(model->index.topk, entries)};
+                            at_most(model->index.topk, entries),
+                            (group.tokens - 1) / (ratio * model->index.block)};
     x = rt_served_kernel(step, "index.scores", RT_OP_INDEX_LOGITS, x, scores,
                          (double)rows * (double)(group.cached + group.tokens) / (double)ratio, decode);
     return rt_served_kernel(step, "index.top_k", RT_OP_TOP_K, x, best, (double)best[0] * (double)best[2],

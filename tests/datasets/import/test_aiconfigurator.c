@@ -24,7 +24,7 @@ static void test_latent_and_sparse(void)
                 (const int64_t[]){3, 6, 8192, 64, 1, 512, 512, 0, 128, 128, 1, 8});
     ASSERT_DIMS(RT_OP_INDEX_LOGITS, 3, 7, (const int64_t[]){3, 7, 8192, 32, 128, 1, 0});
     ASSERT_DIMS(RT_OP_INDEX_LOGITS, 3, 8, (const int64_t[]){3, 8, 8192, 64, 128, 4, 0});
-    ASSERT_DIMS(RT_OP_TOP_K, 9, 2049, (const int64_t[]){9, 2049, 512});
+    ASSERT_DIMS(RT_OP_TOP_K, 9, 2049, (const int64_t[]){9, 2049, 512, 8});
     ASSERT_DIMS(RT_OP_BMM, 16, 33, (const int64_t[]){16, 33, 512, 128});
     ASSERT_DIMS(RT_OP_BMM, 16, 34, (const int64_t[]){16, 34, 128, 512});
     const struct rt_sample *s = find(RT_OP_INDEX_LOGITS, 3, 7);

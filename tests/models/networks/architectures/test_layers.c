@@ -206,7 +206,7 @@ static void test_kernels(void)
          {4, 1, 299, 64, 1, 576, 512, 2048, 1, 0, 1, 0},
          12},
         {TYPE("deepseek_v32", ""), RT_STEP_PREFILL, RT_OP_INDEX_LOGITS, 2, {4, 300, 0, 64, 128, 1, 8}, 7},
-        {TYPE("deepseek_v32", ""), RT_STEP_DECODE, RT_OP_TOP_K, 2, {4, 300, 300}, 3},
+        {TYPE("deepseek_v32", ""), RT_STEP_DECODE, RT_OP_TOP_K, 2, {4, 300, 300, 0}, 4},
         {TYPE("deepseek_v4", ", \"num_hidden_layers\": 2, \"compress_ratios\": [4, 128]"),
          RT_STEP_DECODE,
          RT_OP_SPARSE_ATTENTION,

@@ -156,16 +156,22 @@ static void test_logits(void)
     RT_ASSERT_NEAR(t.blocks / t.splits, 64, 1e-12);
 }
 
-/* Rows of 65,536 scores: 64 steps of 1,024 threads, twice. */
+/* Rows of 65,536 scores: 64 steps of 1,024 threads, twice, and their ranks; a row of no more than k is
+ * copied. Of eight rows with 2,045 to 2,052 scores half are. */
 static void test_top_k(void)
 {
     find_devices();
-    const int64_t dim[] = {1320, 65536, 2048}, one[] = {1, 65536, 2048};
+    const int64_t dim[] = {1320, 65536, 2048, 0}, one[] = {1, 65536, 2048, -1}, few[] = {8, 2052, 2048, 7},
+                  all[] = {1, 2048, 2048, 0};
     struct rt_attention_tiling t = served(RT_OP_TOP_K, RT_FP32, dim, RT_SERVER_SGLANG, &h100);
     CU_ASSERT_EQUAL(t.longest, 128);
-    RT_ASSERT_NEAR(t.fused.compute_us, 1320 / h100.sms * 128 * 500 / h100.clock_mhz, 1e-12);
+    RT_ASSERT_NEAR(t.fused.compute_us, 1320 / h100.sms * (128 * 500 + 3600) / h100.clock_mhz, 1e-9);
     t = served(RT_OP_TOP_K, RT_FP32, one, RT_SERVER_SGLANG, &h100);
-    RT_ASSERT_NEAR(t.fused.compute_us, 128 * 500 / h100.clock_mhz, 1e-12);
+    RT_ASSERT_NEAR(t.fused.compute_us, (128 * 500 + 3600) / h100.clock_mhz, 1e-12);
+    t = served(RT_OP_TOP_K, RT_FP32, all, RT_SERVER_SGLANG, &h100);
+    RT_ASSERT_NEAR(t.fused.compute_us, 2 * 500 / h100.clock_mhz, 1e-12);
+    CU_ASSERT_EQUAL(rt_top_k_rows(few).count, 4);
+    CU_ASSERT_EQUAL(rt_top_k_rows(few).length, 2050.5);
 }
 
 /* Launches of all sizes are finite, and so is every feature of them. */
@@ -186,8 +192,8 @@ static void test_features_are_finite(void)
                   .dim = {2, 1 << 20, 5, 200, 2, 512, 512, 0, 128, 128, 1, 8}}},
         {.call = {.op = RT_OP_INDEX_LOGITS, .dtype = RT_FP8, .dim = {1, 1, 0, 1, 128, 4, 0}}},
         {.call = {.op = RT_OP_INDEX_LOGITS, .dtype = RT_FP8, .dim = {2, 1 << 20, 1 << 20, 512, 128, 1, 4}}},
-        {.call = {.op = RT_OP_TOP_K, .dtype = RT_FP32, .dim = {1, 1, 1}}},
-        {.call = {.op = RT_OP_TOP_K, .dtype = RT_FP32, .dim = {1 << 20, 1 << 20, 2048}}}};
+        {.call = {.op = RT_OP_TOP_K, .dtype = RT_FP32, .dim = {1, 1, 1, 0}}},
+        {.call = {.op = RT_OP_TOP_K, .dtype = RT_FP32, .dim = {1 << 20, 1 << 20, 2048, 4096}}}};
     for (size_t q = 0; q < RT_COUNT(queries); q++) {
         struct rt_tiled_call launch;
         CU_ASSERT_TRUE_FATAL(rt_tiled_call_init_tiling(&launch, &queries[q], &h100));
