@@ -108,20 +108,23 @@ static void random_pair(uint64_t seed, size_t position, float *to)
     to[1] = 0.5f + (float)(z & 0xffffff) * 0x1p-24f;
 }
 
-/* false where the system has no such memory. */
+/* What an arena holds stays as it grows, so that all of it is filled once. false where the system has no such
+ * memory. */
 static bool arena_reserve(struct arena *arena, size_t count, uint64_t seed)
 {
     if (count <= arena->count)
         return true;
-    arena_release(arena);
     count += count & 1;
-    void *base =
-        mmap(NULL, count * sizeof(float), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    size_t bytes = count * sizeof(float);
+    void *base = arena->base == NULL
+                     ? mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+                     : mremap(arena->base, arena->count * sizeof(float), bytes, MREMAP_MAYMOVE);
     if (base == MAP_FAILED)
         return false;
-    madvise(base, count * sizeof(float), MADV_HUGEPAGE); /* fewer page walks in the timed runs; a hint */
+    madvise(base, bytes, MADV_HUGEPAGE); /* fewer page walks in the timed runs; a hint */
+    size_t filled = arena->count;
     *arena = (struct arena){.base = base, .count = count};
-    for (size_t i = 0; i < count; i += 2)
+    for (size_t i = filled; i < count; i += 2)
         random_pair(seed, i, arena->base + i);
     return true;
 }
@@ -203,8 +206,10 @@ static int read_given_cache(struct cpu_context *context)
 static int cpu_open(const struct rt_backend_options *options, void **out)
 {
 #ifdef ROOFTILE_STANDALONE
-    return rt_fail(RT_ENOTFOUND, "this build has plain loops in place of OpenBLAS, whose times would say nothing of this CPU; "
-                                 "measure with rooftile's Debian package or a build of its source");
+    return rt_fail(
+        RT_ENOTFOUND,
+        "this build has plain loops in place of OpenBLAS, whose times would say nothing of this CPU; "
+        "measure with rooftile's Debian package or a build of its source");
 #endif
     struct cpu_context *context = rt_calloc(1, sizeof *context);
     rt_cpu_machine_read(&context->machine);

@@ -436,8 +436,8 @@ static void set_phases(struct rt_forecast *forecast, const struct sum *sum)
 static void set_exposed(struct rt_forecast *forecast, const struct sum *sum)
 {
     double microbatches = (double)forecast->options.parallel.microbatches, exposed = forecast->slowest_us;
-    forecast->communication_us =
-        forecast->total_us - forecast->compute_us - forecast->host_us - forecast->copy_us;
+    double left = forecast->total_us - forecast->compute_us - forecast->host_us - forecast->copy_us;
+    forecast->communication_us = left > 1e-12 * forecast->total_us ? left : 0; /* less is rounding */
     for (int group = 0; group < RT_GROUPS; group++)
         forecast->exposed_us[group] = microbatches * sum->link_us[group];
     forecast->exposed_us[RT_GROUP_DATA] +=
