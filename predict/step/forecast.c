@@ -19,6 +19,12 @@ bool rt_forecast_fits(const struct rt_forecast *forecast)
     return !forecast->overfull;
 }
 
+bool rt_forecast_is_tight(const struct rt_forecast *forecast)
+{
+    return forecast->graph->options.step == RT_STEP_TRAINING &&
+           forecast->memory.total > RT_TIGHT_MEMORY * forecast->memory_bytes;
+}
+
 double rt_forecast_launch_runs(const struct rt_forecast *forecast, const struct rt_forecast_launch *launch)
 {
     const struct rt_call *call = &launch->kernel.call;

@@ -8,6 +8,11 @@ cat >small.json <<'EOF'
 EOF
 plan() { "$ROOFTILE" plan --train --model small.json --gpu A100-80,memory_gib=16 --batch 64 --seq 2048 -q "$@"; }
 
+# --- tight memory ---
+tight() { "$ROOFTILE" plan --train --model small.json --gpu A100-80,memory_gib=$1 --gpus 4 --batch 64 --seq 2048 -q; }
+holds "a cut with room" "with room: dp 4" <(tight 20)
+lacks "room everywhere" "memory is tight" <(tight 640)
+
 # --- a plan of several numbers of GPUs ---
 succeeds runs plan --trace a.trace --gpus 4,8,16 --tokens 1e10 --price A100-80,memory_gib=16=2 --csv a.csv --report a.html --report a.md
 cp stdout a.txt

@@ -126,6 +126,27 @@ static void add_memory(struct rt_report *report, const struct rt_forecast *f)
         m->optimizer / RT_GIB, m->activations / RT_GIB);
 }
 
+/* Where the memory is tight: the fastest of the cell's best that leaves room. */
+static void add_room(struct rt_report *report, const struct rt_training_plan *plan,
+                     const struct rt_training_cell *cell, const struct rt_forecast *f)
+{
+    if (!rt_forecast_is_tight(f))
+        return;
+    for (size_t b = 0; b < cell->best_count[RT_COST_HOURS]; b++) {
+        const struct rt_training_candidate *c = &plan->candidate[cell->best[RT_COST_HOURS][b]];
+        if (c->memory_bytes > RT_TIGHT_MEMORY * f->memory_bytes)
+            continue;
+        char *words = rt_training_words(c);
+        rt_report_add_words(
+            report, "", "memory is tight, such steps may take longer; with room: %s, step %.3f s, %.1f GiB",
+            words, c->time_us / 1e6, c->memory_bytes / RT_GIB);
+        free(words);
+        return;
+    }
+    rt_report_add_words(report, "",
+                        "memory is tight, such steps may take longer; no cut in the table has room");
+}
+
 static json_t *memory_json(const struct rt_forecast *f)
 {
     const struct rt_graph_memory *m = &f->memory;
@@ -151,6 +172,7 @@ static void add_step(struct rt_report *report, const struct rt_training_plan *pl
     rt_report_add_words(report, "", "MFU %.1f%%, HFU %.1f%%, exposed communication %.1f%%, bubble %.1f%%",
                         100 * c->mfu, 100 * c->hfu, 100 * c->exposed, 100 * c->bubble);
     add_memory(report, f);
+    add_room(report, plan, &plan->cell[c->cell], f);
 }
 
 static json_t *best_json(const struct rt_training_plan *plan, uint32_t candidate,
