@@ -320,7 +320,7 @@ int rt_each_index(struct rt_dataset *dataset, size_t first_sample, size_t first_
 {
     size_t fields[RT_MAX_COLUMNS], count = index_fields(&rt_sample_rows, fields);
     int status = RT_OK;
-    for (size_t i = first_sample; i < dataset->samples.count; i++)
+    for (size_t i = first_sample; i < dataset->samples.count && status == RT_OK; i++)
         for (size_t k = 0; k < count && status == RT_OK; k++) {
             int32_t index = (int32_t)rt_rows_integer(&dataset->samples, fields[k], i), before = index;
             status = visit(context, &rt_sample_fields[fields[k]], i, &index);
@@ -328,7 +328,7 @@ int rt_each_index(struct rt_dataset *dataset, size_t first_sample, size_t first_
                 rt_rows_put_index(&dataset->samples, fields[k], i, index);
         }
     count = index_fields(&rt_workload_rows, fields);
-    for (size_t i = first_workload; i < dataset->workload_count; i++)
+    for (size_t i = first_workload; i < dataset->workload_count && status == RT_OK; i++)
         for (size_t k = 0; k < count && status == RT_OK; k++) {
             const struct rt_field *field = &rt_workload_fields[fields[k]];
             status = visit(context, field, i, (int32_t *)((char *)&dataset->workloads[i] + field->offset));

@@ -113,13 +113,12 @@ struct digest_rows {
     size_t end[TIERS];
 };
 
-enum { LARGEST_ROW = 512 };
-_Static_assert(sizeof(struct sample_digest) <= LARGEST_ROW && sizeof(struct rt_workload) <= LARGEST_ROW,
+_Static_assert(sizeof(struct sample_digest) <= RT_LARGEST_ROW && sizeof(struct rt_workload) <= RT_LARGEST_ROW,
                "rows of the digest");
 
 static void row_of(const struct digest_rows *rows, size_t i, void *out)
 {
-    char row[LARGEST_ROW] __attribute__((aligned(8)));
+    char row[RT_LARGEST_ROW] __attribute__((aligned(8)));
     rt_rows_get(rows->rows, i, row);
     rows->row(row, out);
 }
@@ -128,7 +127,7 @@ static void row_of(const struct digest_rows *rows, size_t i, void *out)
 static void digest_part(struct digest *digest, const struct digest_rows *rows, size_t part)
 {
     enum { BLOCK = 16 }; /* rows: whole words, whatever the part */
-    char row[LARGEST_ROW], block[BLOCK * LARGEST_ROW];
+    char row[RT_LARGEST_ROW], block[BLOCK * RT_LARGEST_ROW];
     size_t filled = 0;
     digest->a ^= rows->rows->count * part;
     for (size_t i = 0; i < rows->rows->count; i++) {
@@ -146,7 +145,7 @@ static void digest_part(struct digest *digest, const struct digest_rows *rows, s
  * that version 1 gave it. */
 static void digest_rows(struct digest *digest, const struct digest_rows *rows)
 {
-    char row[LARGEST_ROW], blank[LARGEST_ROW];
+    char row[RT_LARGEST_ROW], blank[RT_LARGEST_ROW];
     rows->row(rows->rows->kind->blank, blank);
     for (int t = 0; t < TIERS; t++) {
         size_t from = t > 0 ? rows->end[t - 1] : 0, size = rows->end[t] - from;

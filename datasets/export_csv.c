@@ -21,8 +21,8 @@ struct source {
 
 static void write_rows(FILE *file, const struct source *source, const struct rt_rows *rows)
 {
-    enum { STEP = 4096, LARGEST_ROW = 512 };
-    char row[LARGEST_ROW] __attribute__((aligned(8)));
+    enum { STEP = 4096 };
+    char row[RT_LARGEST_ROW] __attribute__((aligned(8)));
     const struct rt_field *fields = rows->kind->fields;
     const double all = (double)(source->dataset->samples.count + source->dataset->workload_count);
     for (size_t f = 0; f < rows->kind->field_count; f++)

@@ -128,6 +128,7 @@ const struct rt_field rt_workload_fields[] = {
 const size_t rt_sample_field_count = RT_COUNT(rt_sample_fields);
 const size_t rt_workload_field_count = RT_COUNT(rt_workload_fields);
 
+_Static_assert(sizeof blank_sample <= RT_LARGEST_ROW && sizeof blank_workload <= RT_LARGEST_ROW, "rows fit");
 const struct rt_row_kind rt_sample_rows = {"/samples", rt_sample_fields, RT_COUNT(rt_sample_fields),
                                            sizeof blank_sample, &blank_sample};
 const struct rt_row_kind rt_workload_rows = {"/workloads", rt_workload_fields, RT_COUNT(rt_workload_fields),

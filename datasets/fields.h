@@ -123,6 +123,8 @@ extern const size_t rt_sample_field_count;
 extern const struct rt_field rt_workload_fields[];
 extern const size_t rt_workload_field_count;
 
+enum { RT_LARGEST_ROW = 512 }; /* bytes that hold a row's struct */
+
 /* What the rows of a table are. */
 struct rt_row_kind {
     const char *table; /* in files: "/samples" */
@@ -146,22 +148,25 @@ static inline size_t rt_field_size(const struct rt_field *field)
     return field->type == RT_H5_U8 ? 1 : field->type == RT_H5_F64 || field->type == RT_H5_I64 ? 8 : 4;
 }
 
-/* Value of an integer column of any width; -1 where it is missing. */
-static inline int64_t rt_field_integer(const struct rt_field *field, const void *row)
+/* A value of an integer column of any width; -1 where it is missing. */
+static inline int64_t rt_integer_of(enum rt_h5_type type, const void *value)
 {
-    const void *at = (const char *)row + field->offset;
-    switch (field->type) {
+    switch (type) {
     case RT_H5_U8:
-        return *(const uint8_t *)at;
+        return *(const uint8_t *)value;
     case RT_H5_I32:
-        return *(const int32_t *)at;
+        return *(const int32_t *)value;
     case RT_H5_U32:
-        return *(const uint32_t *)at;
+        return *(const uint32_t *)value;
     case RT_H5_I64:
-        return *(const int64_t *)at;
+        return *(const int64_t *)value;
     default:
         return -1;
     }
+}
+static inline int64_t rt_field_integer(const struct rt_field *field, const void *row)
+{
+    return rt_integer_of(field->type, (const char *)row + field->offset);
 }
 
 /* Value of any column as a real; NaN where it is missing. */

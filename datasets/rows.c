@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LARGEST_ROW = 512 };
-
 void rt_rows_release(struct rt_rows *rows)
 {
     for (size_t k = 0; k < rows->held_count; k++)
@@ -32,20 +30,6 @@ static bool is_blank(const struct rt_row_kind *kind, const struct rt_field *fiel
         return memcmp(value, blank, 4) == 0;
     default:
         return memcmp(value, blank, 8) == 0;
-    }
-}
-
-static int64_t integer_of(enum rt_h5_type type, const void *value)
-{
-    switch (type) {
-    case RT_H5_U8:
-        return *(const uint8_t *)value;
-    case RT_H5_I32:
-        return *(const int32_t *)value;
-    case RT_H5_U32:
-        return *(const uint32_t *)value;
-    default:
-        return *(const int64_t *)value;
     }
 }
 
@@ -112,7 +96,8 @@ static struct rt_row_column *hold(struct rt_rows *rows, size_t f, uint8_t bytes)
         if (field->type == RT_H5_F64)
             memcpy((double *)wider.values + i, blank, sizeof(double));
         else
-            store(&wider, i, column->values != NULL ? load(column, i) : integer_of(field->type, blank));
+            store(&wider, i,
+                  column->values != NULL ? load(column, i) : rt_field_integer(field, rows->kind->blank));
     if (column->values == NULL)
         rows->held[rows->held_count++] = (uint8_t)f;
     free(column->values);
@@ -152,7 +137,7 @@ void rt_rows_put(struct rt_rows *rows, size_t row, const void *from)
         if (column->values == NULL && is_blank(rows->kind, field, value))
             continue;
         if (field->type != RT_H5_F64)
-            put_integer(rows, f, row, integer_of(field->type, value));
+            put_integer(rows, f, row, rt_integer_of(field->type, value));
         else
             memcpy((double *)(column->values ? column : hold(rows, f, 8))->values + row, value,
                    sizeof(double));
@@ -176,7 +161,7 @@ int64_t rt_rows_integer(const struct rt_rows *rows, size_t f, size_t row)
 {
     const struct rt_field *field = &rows->kind->fields[f];
     return rows->column[f].values != NULL ? load(&rows->column[f], row)
-                                          : integer_of(field->type, value_in(field, rows->kind->blank));
+                                          : rt_field_integer(field, rows->kind->blank);
 }
 
 void rt_rows_put_index(struct rt_rows *rows, size_t f, size_t row, int32_t index)
@@ -209,7 +194,7 @@ void rt_rows_set_column(struct rt_rows *rows, size_t f, const void *values)
         const void *value = (const char *)values + i * size;
         uint8_t needs = is_blank(rows->kind, field, value) ? bytes > 0
                         : field->type == RT_H5_F64         ? 8
-                                                           : bytes_of(integer_of(field->type, value));
+                                                           : bytes_of(rt_integer_of(field->type, value));
         bytes = needs > bytes ? needs : bytes;
     }
     if (bytes == 0)
@@ -219,7 +204,7 @@ void rt_rows_set_column(struct rt_rows *rows, size_t f, const void *values)
         memcpy(column->values, values, rows->count * size);
     else
         for (size_t i = 0; i < rows->count; i++)
-            store(column, i, integer_of(field->type, (const char *)values + i * size));
+            store(column, i, rt_integer_of(field->type, (const char *)values + i * size));
 }
 
 struct rt_column_range rt_rows_range(const struct rt_rows *rows, size_t f)
@@ -303,14 +288,14 @@ struct sought {
 static bool same_row(const void *context, uint32_t index)
 {
     const struct sought *sought = context;
-    char row[LARGEST_ROW] __attribute__((aligned(8)));
+    char row[RT_LARGEST_ROW] __attribute__((aligned(8)));
     rt_rows_get(sought->rows, index, row);
     return memcmp(row, sought->row, sought->rows->kind->size) == 0;
 }
 
 int64_t rt_rows_seen(struct rt_hash_set *set, const struct rt_rows *rows, size_t row)
 {
-    char bytes[LARGEST_ROW] __attribute__((aligned(8)));
+    char bytes[RT_LARGEST_ROW] __attribute__((aligned(8)));
     rt_rows_get(rows, row, bytes);
     return rt_hash_set_add(set, rt_hash_words(bytes, rows->kind->size), same_row,
                            &(struct sought){rows, bytes}, row);

@@ -628,21 +628,21 @@ static struct load load_of(const struct rt_step_cost *cost, const struct rt_serv
 }
 
 /* Of the kernels, by part. */
-static struct rt_cost_cell kernels_of(const struct rt_step_cost *cost, const struct rt_serve_batch *batch)
+static struct rt_cost_cell kernels_of(const struct rt_step_cost *cost, const struct rt_serve_batch *batch,
+                                      const struct load *load)
 {
     enum kind kind = batch->chunk_count > 0 ? MIXED : DECODES;
-    struct load load = load_of(cost, batch);
-    struct rt_cost_cell sum = load.chunks;
-    if (load.rows == 0)
+    struct rt_cost_cell sum = load->chunks;
+    if (load->rows == 0)
         return sum;
-    rt_cost_table_add(&cost->tokens[kind], load.rows, 0, 1, &sum);
-    rt_cost_table_add(&cost->experts[kind], load.expert_rows, 0, 1, &sum);
-    rt_cost_table_add(&cost->sequences, load.sequences, 0, 1, &sum);
-    if (load.decodes > 0)
-        rt_cost_table_add(&cost->decodes, load.decodes, load.context, 1, &sum);
-    if (cost->sees && load.prompts > 0)
-        rt_cost_table_add(&cost->tower, load.prompts, 0, 1, &sum);
-    double further = fmin((double)cost->adapters, load.sequences) - 1;
+    rt_cost_table_add(&cost->tokens[kind], load->rows, 0, 1, &sum);
+    rt_cost_table_add(&cost->experts[kind], load->expert_rows, 0, 1, &sum);
+    rt_cost_table_add(&cost->sequences, load->sequences, 0, 1, &sum);
+    if (load->decodes > 0)
+        rt_cost_table_add(&cost->decodes, load->decodes, load->context, 1, &sum);
+    if (cost->sees && load->prompts > 0)
+        rt_cost_table_add(&cost->tower, load->prompts, 0, 1, &sum);
+    double further = fmin((double)cost->adapters, load->sequences) - 1;
     if (further > 0 && cost->adapter_us > 0) {
         sum.value[RT_SERVE_PRODUCTS] += further * cost->adapter_us;
         sum.value[RT_CELL_BOUND] += further * cost->adapter_us;
@@ -651,10 +651,10 @@ static struct rt_cost_cell kernels_of(const struct rt_step_cost *cost, const str
 }
 
 /* Between steps, and where kernels are launched one by one and take less than that. */
-static double host_us(const struct rt_step_cost *cost, const struct rt_serve_batch *batch, double kernels_us)
+static double host_us(const struct rt_step_cost *cost, const struct rt_serve_batch *batch,
+                      const struct load *load, double kernels_us)
 {
-    enum kind kind =
-        batch->chunk_count > 0 && load_of(cost, batch).rows > (double)cost->captured ? MIXED : DECODES;
+    enum kind kind = batch->chunk_count > 0 && load->rows > (double)cost->captured ? MIXED : DECODES;
     int64_t sequences = batch->decodes + (int64_t)batch->chunk_count;
     if (sequences == 0)
         return 0;
@@ -674,26 +674,29 @@ static double scaled_us(const struct rt_step_cost *cost, const struct rt_cost_ce
 void rt_step_cost_parts(const struct rt_step_cost *cost, const struct rt_serve_batch *batch,
                         double parts[RT_SERVE_PARTS])
 {
-    struct rt_cost_cell kernels = kernels_of(cost, batch);
-    double us = total_us(&kernels);
+    const struct load load = load_of(cost, batch);
+    struct rt_cost_cell kernels = kernels_of(cost, batch, &load);
+    double us = total_us(&kernels), host = host_us(cost, batch, &load, us);
     for (int p = 0; p < RT_SERVE_PARTS; p++)
         parts[p] = kernels.value[p];
-    parts[RT_SERVE_HOST] += host_us(cost, batch, us);
-    us += host_us(cost, batch, us);
+    parts[RT_SERVE_HOST] += host;
+    us += host;
     for (int p = 0; p < RT_SERVE_PARTS && cost->scale != 1; p++)
         parts[p] *= us > 0 ? scaled_us(cost, &kernels, us) / us : 1;
 }
 
 double rt_step_cost_us(const struct rt_step_cost *cost, const struct rt_serve_batch *batch)
 {
-    struct rt_cost_cell kernels = kernels_of(cost, batch);
+    const struct load load = load_of(cost, batch);
+    struct rt_cost_cell kernels = kernels_of(cost, batch, &load);
     double us = total_us(&kernels);
-    return scaled_us(cost, &kernels, us + host_us(cost, batch, us));
+    return scaled_us(cost, &kernels, us + host_us(cost, batch, &load, us));
 }
 
 double rt_step_cost_bound_us(const struct rt_step_cost *cost, const struct rt_serve_batch *batch)
 {
-    return kernels_of(cost, batch).value[RT_CELL_BOUND];
+    const struct load load = load_of(cost, batch);
+    return kernels_of(cost, batch, &load).value[RT_CELL_BOUND];
 }
 
 struct rt_trust rt_step_cost_trust(const struct rt_step_cost *cost)

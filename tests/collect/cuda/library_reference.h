@@ -1,6 +1,6 @@
 /*
  * Products, convolutions and attention by their definitions, in double precision. Compared
- * with stand-ins (test_cuda_libraries.c) and with the real libraries on a GPU (test_cuda_device.c).
+ * with stand-ins (test_cuda_libraries.c, test_cuda_dnn.c) and with the real libraries on a GPU (test_cuda_device.c).
  */
 #ifndef ROOFTILE_TESTS_COLLECT_CUDA_LIBRARY_REFERENCE_H
 #define ROOFTILE_TESTS_COLLECT_CUDA_LIBRARY_REFERENCE_H

@@ -67,6 +67,17 @@ static void test_two_stages(void)
     rt_predictor_release(&roofline);
 }
 
+/* One sequence of so many tokens, in training. */
+static struct rt_graph_options training(int64_t tokens, enum rt_runtime_id runtime)
+{
+    return (struct rt_graph_options){.step = RT_STEP_TRAINING,
+                                     .batch = 1,
+                                     .sequence = tokens,
+                                     .tensor_parallel = 1,
+                                     .dtype = RT_BF16,
+                                     .runtime = runtime};
+}
+
 /* nanotron: a stage ends with the layer that passes its share, the head of 128,256 words counted as 2.4
  * layers; others deal layers evenly. Every layer is on one stage. */
 static void test_balanced_stages(void)
@@ -74,12 +85,7 @@ static void test_balanced_stages(void)
     static const int64_t balanced[] = {9, 9, 8, 6}, even[] = {8, 8, 8, 8};
     static const enum rt_runtime_id runtimes[] = {RT_RUNTIME_NANOTRON, RT_RUNTIME_MEGATRON};
     for (int r = 0; r < 2; r++) {
-        const struct rt_graph_options options = {.step = RT_STEP_TRAINING,
-                                                 .batch = 1,
-                                                 .sequence = 128,
-                                                 .tensor_parallel = 1,
-                                                 .dtype = RT_BF16,
-                                                 .runtime = runtimes[r]};
+        const struct rt_graph_options options = training(128, runtimes[r]);
         struct rt_model model;
         struct rt_graph graph;
         RT_ASSERT_OK(rt_model_named("llama-3-8b", &model));
@@ -100,12 +106,7 @@ static void test_balanced_stages(void)
  * each piece has one; 36 pieces are too many. */
 static void test_embedding_and_head_are_pieces(void)
 {
-    struct rt_graph_options options = {.step = RT_STEP_TRAINING,
-                                       .batch = 1,
-                                       .sequence = 128,
-                                       .tensor_parallel = 1,
-                                       .dtype = RT_BF16,
-                                       .runtime = RT_RUNTIME_MEGATRON};
+    const struct rt_graph_options options = training(128, RT_RUNTIME_MEGATRON);
     struct rt_model_source source;
     struct rt_step step = RT_STEP_NOT_GIVEN;
     struct rt_settled_step settled;
@@ -132,12 +133,7 @@ static void test_embedding_and_head_are_pieces(void)
 /* Of kinds of layers that take turns every stage has its share, within one. */
 static void test_alternating_layers(void)
 {
-    struct rt_graph_options options = {.step = RT_STEP_TRAINING,
-                                       .batch = 1,
-                                       .sequence = 256,
-                                       .tensor_parallel = 1,
-                                       .dtype = RT_BF16,
-                                       .runtime = RT_RUNTIME_MEGATRON};
+    const struct rt_graph_options options = training(256, RT_RUNTIME_MEGATRON);
     struct rt_model_source source;
     struct rt_graph graph;
     RT_ASSERT_OK(rt_model_source_find("nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16", &source));
