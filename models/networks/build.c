@@ -726,7 +726,8 @@ uint32_t rt_build_move(struct rt_graph *graph, const char *name, enum rt_op_id o
 }
 
 /* Adds the traffic of `elements` strided reads: each moves a sector (CUDA C++ Best Practices Guide, "Strided
- * Accesses"), in 16 bits a quarter of one: neighbours find it in the L2 (docs/log/vision.md). Code that
+ * Accesses"), in 16 bits a quarter of one beside its own bytes: neighbours find it in the L2
+ * (docs/log/vision.md). Code that
  * torch.compile generates transposes tiles on the chip. */
 static void add_strided(const struct rt_graph *graph, struct rt_graph_kernel *copy, double elements)
 {
