@@ -1,7 +1,7 @@
 /*
  * How a run of a whole model was served, as attributes of its group say it. All of them are optional:
  *
- *   runtime         what ran it: eager-math, eager, eager-1.13, eager-1.4, graph, compile, serving
+ *   runtime         what ran it: eager-math, eager, eager-2.4, eager-1.13, eager-1.4, graph, compile, serving
  *                   (models/networks/graph.h has the table)
  *   backend         which program that was: vllm, sglang, tensorrt-llm; errors are reported by it
  *   lengths         "2648,3740": new tokens of each sequence of a prefill or a generation; else `sequence`
@@ -66,8 +66,8 @@ struct rt_run_attributes {
     double power_limit_w, power_w; /* of one GPU; NaN: not said */
 };
 
-enum { RT_MOST_LISTED = 65536 }; /* sequences of a list */
-enum { RT_MOST_PIXELS = 16384 }; /* of a side of an image */
+enum { RT_MOST_LISTED = 65536 };                      /* sequences of a list */
+enum { RT_MOST_PIXELS = 16384 };                      /* of a side of an image */
 enum { RT_MOST_FRAMES = 1024, RT_MOST_STEPS = 1000 }; /* of a video; of denoising */
 
 /* Reads them. RT_EFORMAT where one is malformed or does not fit the run: a list that has not one number per

@@ -219,8 +219,8 @@ def record_layer_norm(record, x, shape, weight=None, bias=None, *_, out=None, **
 
 def record_attention(record, q, k, v, mask=None, *_, out=None, **more):
     mask = more.get("attn_mask", mask)
-    record.add("attention", [math.prod(q.shape[:-3]), *q.shape[-3:-1], k.shape[-2], q.shape[-1], mask.numel() if mask is not None else 0],
-               [q, k, v] + ([mask] if mask is not None else []), out)
+    record.add("attention", [math.prod(q.shape[:-3]), *q.shape[-3:-1], k.shape[-2], q.shape[-1], mask.numel() if mask is not None else 0,
+                             q.dim() != 4], [q, k, v] + ([mask] if mask is not None else []), out)
 
 
 RECORDED = {"conv2d": record_conv, "linear": record_linear, "batch_norm": record_batch_norm, "layer_norm": record_layer_norm,
@@ -251,11 +251,10 @@ class Functions(TorchFunctionMode):
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         name, kwargs = getattr(func, "__name__", ""), kwargs or {}
-        written_out = name == "scaled_dot_product_attention" and args[0].dim() != 4  # no kernel takes it
-        if name not in RECORDED or self.record.quiet or written_out:
+        if name not in RECORDED or self.record.quiet:
             return func(*args, **kwargs)
         self.record.quiet = True
-        if name == "scaled_dot_product_attention":  # as its kernels make it: heads of a token beside each other
+        if name == "scaled_dot_product_attention" and args[0].dim() == 4:  # as its kernels make it: heads of a token beside each other
             *batch, heads, tokens, _ = args[0].shape
             out = torch.empty(*batch, tokens, heads, args[2].shape[-1], device="meta").transpose(-3, -2)
         else:
@@ -478,7 +477,7 @@ class Writer:
         sizes = [self.each(i, lambda c, j=j: c[1][j]) for j in range(6)]
         refs = "".join(f"@{i - c}" if c is not None else "@=0" for c in calls[1:3])
         first = self.operand(i, 0, None, True).split("~")[0]
-        return "f" + ".".join(map(str, sizes[:5])) + (f"m{sizes[5]}" if sizes[5] else "") + first + refs, None
+        return "f" + ".".join(map(str, sizes[:5])) + (f"m{sizes[5]}" if sizes[5] else "") + "w" * self.calls.calls[i][1][6] + first + refs, None
 
     def collapsed(self):
         """Sequences that repeat on what they make themselves, once."""

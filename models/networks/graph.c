@@ -286,6 +286,8 @@ const struct rt_runtime rt_runtimes[RT_RUNTIME_COUNT] = {
         .loss_by_ops = true, .most_shard = RT_SHARD_OPTIMIZER, .loss = true, .clips = true, .stepping = RT_STEPPING_FUSED,
         PYTORCH_2}, /* zero_stage is 0 or 1 */
     [RT_RUNTIME_EAGER_1] = {.name = "eager-1.13", WRITTEN_OUT("PyTorch 1.5 to 1.13 op by op"), .hosted = true, PYTORCH_1},
+    [RT_RUNTIME_EAGER_2] = {.name = "eager-2.4", ONE_KERNEL("PyTorch 2.0 to 2.4 op by op"), .fused_attention = true,
+        .hosted = true, .narrow_math = true, PYTORCH_2},
 };
 /* clang-format on */
 #undef ONE_KERNEL
@@ -295,8 +297,9 @@ const struct rt_runtime rt_runtimes[RT_RUNTIME_COUNT] = {
 #undef PYTORCH_2
 
 const char *const rt_runtime_names[RT_RUNTIME_COUNT] = {
-    "eager-math",    "eager", "compile",    "serving",   "graph",    "eager-1.4",  "megatron",
-    "megatron-2021", "fsdp",  "torchtitan", "deepspeed", "nanotron", "eager-1.13", "megatron-bridge"};
+    "eager-math", "eager",           "compile",  "serving",    "graph",     "eager-1.4",
+    "megatron",   "megatron-2021",   "fsdp",     "torchtitan", "deepspeed", "nanotron",
+    "eager-1.13", "megatron-bridge", "eager-2.4"};
 
 /* ---- attention ---- */
 

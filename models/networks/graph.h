@@ -35,6 +35,7 @@ enum rt_runtime_id {
     RT_RUNTIME_NANOTRON,
     RT_RUNTIME_EAGER_1,         /* PyTorch 1.5 to 1.13, op by op, attention written out; gradients stay */
     RT_RUNTIME_MEGATRON_BRIDGE, /* Megatron-LM as its recipes for performance run it */
+    RT_RUNTIME_EAGER_2,         /* PyTorch 2.0 to 2.4, op by op */
     RT_RUNTIME_COUNT
 };
 
@@ -75,6 +76,7 @@ struct rt_runtime {
     bool hosted;          /* its kernels may wait for a host that launches them, even where none is named */
     bool replayed;        /* the host launches a CUDA graph, not each kernel */
     bool scalar_loads;    /* its elementwise kernels move one element at a time */
+    bool narrow_math;     /* scaled_dot_product_attention that no kernel takes stays in 16 bits */
     enum rt_attention_library attention; /* of attention in one kernel */
     enum rt_accumulation accumulation;
     /* Of frameworks that train at scale; each is one kernel a pass: */
@@ -224,7 +226,7 @@ struct rt_graph_kernel {
     double multiple;
     double slower;     /* the kernel takes so many times as long as the measured one of the call: another
                           library's */
-    bool overlaps;     /* a collective beside the kernel before it: what is longer counts */
+    bool overlaps;     /* runs beside the kernel before it: what is longer counts */
     bool scalar_loads; /* moves its elements one by one: rt_graph_mark_scalar_loads */
     enum rt_gpu_group group; /* of a collective; the first one, of tensor-parallel GPUs, where nobody says */
     bool flash2;             /* attention by FlashAttention-2, whatever the GPU (rt_flash2_us) */

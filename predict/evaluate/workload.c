@@ -5,6 +5,7 @@
 #include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -108,11 +109,15 @@ int rt_workload_request(const struct rt_dataset *dataset, const struct rt_worklo
     return status;
 }
 
-/* Attention written out by PyTorch 1 is another runtime than by PyTorch 2. */
+/* Attention written out by PyTorch 1, and in one kernel by PyTorch before 2.5, is another runtime. */
 static enum rt_runtime_id of_version(enum rt_runtime_id runtime, const char *software)
 {
-    bool first = software != NULL && strncmp(software, "pytorch 1.", strlen("pytorch 1.")) == 0;
-    return runtime == RT_RUNTIME_EAGER_MATH && first ? RT_RUNTIME_EAGER_1 : runtime;
+    int major = 0, minor = 0;
+    if (software == NULL || sscanf(software, "pytorch %9d.%9d", &major, &minor) != 2)
+        return runtime;
+    if (runtime == RT_RUNTIME_EAGER_MATH && major == 1)
+        return RT_RUNTIME_EAGER_1;
+    return runtime == RT_RUNTIME_EAGER && major == 2 && minor < 5 ? RT_RUNTIME_EAGER_2 : runtime;
 }
 
 enum rt_runtime_id rt_workload_runtime(const struct rt_dataset *dataset, const struct rt_workload *workload)

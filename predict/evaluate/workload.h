@@ -32,9 +32,9 @@ int rt_workload_request(const struct rt_dataset *dataset, const struct rt_worklo
  * Calibration from runs takes these: what is fitted is the GPU's. */
 bool rt_workload_is_plain(const struct rt_dataset *dataset, const struct rt_workload *workload);
 
-/* What ran it, by its attributes "runtime" and "software" (eager-math of PyTorch 1 is eager-1.13). Without
- * one: eager-1.13, for NeuSight's runs add up gradients as that does, of decode steps and generations
- * serving. RT_RUNTIME_COUNT: by a runtime that this build does not know. */
+/* What ran it, by its attributes "runtime" and "software" (eager-math of PyTorch 1 is eager-1.13, eager of
+ * PyTorch before 2.5 eager-2.4). Without one: eager-1.13, for NeuSight's runs add up gradients as that does,
+ * of decode steps and generations serving. RT_RUNTIME_COUNT: by a runtime that this build does not know. */
 enum rt_runtime_id rt_workload_runtime(const struct rt_dataset *dataset, const struct rt_workload *workload);
 
 enum rt_workload_kind rt_workload_kind_of(const struct rt_workload *workload, const struct rt_step *step);

@@ -76,9 +76,7 @@ static int refuse_skip(const struct rt_forecast *forecast, enum rt_op_id op, enu
         rt_ops[op].name);
 }
 
-/* `beside_us`: of the kernel that it runs beside; what is longer counts. */
-static int time_collective(struct rt_forecast_launch *launch, double beside_us,
-                           const struct rt_collectives *collectives)
+static int time_collective(struct rt_forecast_launch *launch, const struct rt_collectives *collectives)
 {
     struct rt_collective_time time;
     int status = rt_collectives_check(collectives, launch->kernel.call.dim[RT_DIM_GPUS]);
@@ -89,8 +87,8 @@ static int time_collective(struct rt_forecast_launch *launch, double beside_us,
     launch->ln_half_width = time.ln_half_width;
     launch->shared = time.shared;
     launch->same = RT_NO_QUERY;
-    launch->time_us = fmax(0, time.time_us - beside_us);
-    launch->roofline_us = fmax(0, time.bound_us - beside_us);
+    launch->time_us = time.time_us;
+    launch->roofline_us = time.bound_us;
     return RT_OK;
 }
 
@@ -192,6 +190,13 @@ static void time_long(const struct rt_forecast *forecast, struct rt_forecast_lau
     launch->time_us *= 1 + bound * (rt_long_run(forecast->device, family, call->dtype) - 1);
 }
 
+/* What is longer of a kernel and the one before, beside which it runs. */
+static void time_beside(struct rt_forecast_launch *launch, double beside_us)
+{
+    launch->time_us = fmax(0, launch->time_us - beside_us);
+    launch->roofline_us = fmax(0, launch->roofline_us - beside_us);
+}
+
 static int time_launches(struct rt_forecast *forecast, const struct rt_forecast_queries *queries,
                          const uint32_t *of_launch, bool roofline, const struct rt_collectives *collectives)
 {
@@ -201,8 +206,7 @@ static int time_launches(struct rt_forecast *forecast, const struct rt_forecast_
         struct rt_forecast_launch *launch = &forecast->launches[i];
         const struct rt_family_row *family = rt_launch_family(launch);
         if (family->link)
-            status = time_collective(launch, launch->kernel.overlaps && i > 0 ? launch[-1].time_us : 0,
-                                     collectives);
+            status = time_collective(launch, collectives);
         else if (family->moves)
             time_move(forecast, launch, queries, of_launch[i]);
         else
@@ -211,6 +215,8 @@ static int time_launches(struct rt_forecast *forecast, const struct rt_forecast_
             time_long(forecast, launch);
         if (!family->link && forecast->options.scales.kernels > 0)
             launch->time_us *= forecast->options.scales.kernels;
+        if (status == RT_OK && launch->kernel.overlaps && i > 0)
+            time_beside(launch, launch[-1].time_us);
     }
     return status;
 }

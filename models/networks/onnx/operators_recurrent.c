@@ -1,7 +1,9 @@
 /*
  * LSTM, GRU and RNN: shapes, and nodes as cuDNN runs them for torch.nn.LSTM: one product of all tokens with
  * the weights of the input, then, token by token, one with the recurrent weights and a kernel of the gates.
- * Steps are a block that repeats, the two directions one after the other. See operator.h.
+ * Steps are a block that repeats, the two directions one after the other. Where there are several layers or
+ * directions cuDNN runs them in streams of their own, so that gates of one are beside a product of another
+ * (Appleyard et al. 2016, arXiv 1604.01946, section 3.3). See operator.h.
  */
 #include "models/networks/build_node.h"
 #include "models/networks/onnx/lowering.h"
@@ -53,6 +55,20 @@ static bool take_layer(const struct rt_onnx_lowering *l, struct layer *layer)
     return layer->tokens > 0 && layer->directions > 0;
 }
 
+static bool is_recurrent(const char *op)
+{
+    return strcmp(op, "LSTM") == 0 || strcmp(op, "GRU") == 0 || strcmp(op, "RNN") == 0;
+}
+
+static bool has_several(const struct rt_onnx_lowering *l, const struct layer *layer)
+{
+    const struct rt_onnx_graph *graph = l->at.model->graph;
+    int64_t layers = layer->directions;
+    for (size_t n = 0; n < graph->node_count; n++)
+        layers += is_recurrent(graph->nodes[n].op) && graph->nodes[n].outputs != l->at.node->outputs;
+    return layers > 1;
+}
+
 /* Both sums of the gates are read, the state of an LSTM's cell or of a GRU too, new states written. */
 static void add_gates(struct rt_onnx_lowering *l, const struct layer *layer, uint32_t sums)
 {
@@ -60,7 +76,9 @@ static void add_gates(struct rt_onnx_lowering *l, const struct layer *layer, uin
     double width = rt_dtypes[l->graph->options.dtype].bytes;
     l->result = rt_build_unary(l->graph, rt_image_name(l->graph, l->name, "gates"), RT_OP_TANH, sums,
                                layer->batch, layer->gates);
-    l->graph->kernels[l->graph->nodes[l->result].kernel].bytes =
+    struct rt_graph_kernel *kernel = &l->graph->kernels[l->graph->nodes[l->result].kernel];
+    kernel->overlaps = has_several(l, layer);
+    kernel->bytes =
         width * (double)layer->batch * (2.0 * (double)layer->gates + (double)states * (double)layer->hidden);
     l->graph->nodes[l->result].outputs = (double)layer->batch * (double)layer->hidden;
     l->graph->nodes[l->result].nested = true;

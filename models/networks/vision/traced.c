@@ -261,14 +261,60 @@ static struct value softmax(struct reader *r)
                      x->elements, cols);
 }
 
+/* A row of zeros where all is masked (aten/native/transformers/attention.cpp: _safe_softmax): what is -inf,
+ * in a byte each, whether all of a row is, and a choice. Compiled code has it in the softmax. */
+static uint32_t safe_softmax(struct rt_graph *graph, uint32_t s, int64_t rows, int64_t cols)
+{
+    double elements = (double)rows * (double)cols;
+    s = rt_build_softmax(graph, "attn.softmax", s, rows, cols);
+    if (graph->options.fusion || rt_runtimes[graph->options.runtime].narrow_math)
+        return s;
+    rt_node_add_kernel(graph, RT_FORWARD, RT_OP_ADD_SCALAR, rows, cols)->bytes = (4 + 1) * elements;
+    rt_node_add_kernel(graph, RT_FORWARD, RT_OP_REDUCE, rows, cols)->bytes = elements;
+    rt_node_add_kernel(graph, RT_FORWARD, RT_OP_COPY, rows, cols);
+    return s;
+}
+
+/* scaled_dot_product_attention of other than four dims, which no kernel takes: since PyTorch 2.5 in fp32,
+ * queries and keys scaled each, all three copied for the products (aten/native/transformers/attention.cpp:
+ * _scaled_dot_product_attention_math). `all` heads of the batch. */
+static uint32_t attention_written_out(struct reader *r, const struct value *x, int64_t all, int64_t queries,
+                                      int64_t keys, int64_t width)
+{
+    static const enum rt_copy copy[] = {RT_COPY_ROWS, RT_COPY_TRANSPOSED, RT_COPY_ROWS};
+    static const char *const scales[] = {"attn.scale", "attn.scale.keys"};
+    static const char *const copies[] = {"attn.queries", "attn.keys", "attn.copies"};
+    struct rt_graph *graph = r->graph;
+    const struct rt_graph_options given = graph->options;
+    enum rt_dtype dtype = rt_runtimes[given.runtime].narrow_math ? given.dtype : RT_FP32;
+    uint32_t part[3], out;
+    for (int i = 0; i < 3; i++)
+        part[i] = rt_node_cast(graph, x[i].node, (double)(all * (i == 0 ? queries : keys) * width), dtype);
+    graph->options.autocast = false;
+    for (int i = 0; i < 3; i++) {
+        int64_t rows = all * (i == 0 ? queries : keys);
+        if (i < 2)
+            part[i] = rt_build_unary(graph, scales[i], RT_OP_MUL_SCALAR, part[i], rows, width);
+        part[i] = rt_build_copies(graph, copies[i], part[i], rows, width, copy[i], copy[i]);
+    }
+    out = rt_build_bmm(graph, "attn.scores", part[0], part[1], all, queries, width, keys);
+    out = safe_softmax(graph, out, all * queries, keys);
+    out = rt_build_bmm(graph, "attn.values", out, part[2], all, queries, keys, width);
+    graph->options = given;
+    return rt_node_cast_product(graph, out, (double)(all * queries * width));
+}
+
 /* softmax(q k^T + biases) v as the runtime runs it. */
 static struct value attention(struct reader *r)
 {
     int64_t groups = number(r), heads = after(r, '.', 1), queries = after(r, '.', 1), keys = after(r, '.', 1);
     int64_t width = after(r, '.', 1), biases = after(r, 'm', 0);
+    bool other = flag(r, 'w');
     const struct value *x = read_operands(r, 3);
     struct rt_graph *graph = r->graph;
     int64_t batch = batch_of(r, x) * groups, all = batch * heads, elements = groups * heads * queries * width;
+    if (other && rt_graph_fuses_attention(&graph->options))
+        return of_matrix(x, attention_written_out(r, x, all, queries, keys, width), elements, width);
     if (rt_graph_fuses_attention(&graph->options)) {
         const int64_t dim[] = {batch, queries, heads, width, keys};
         enum rt_op_id op = queries == keys ? RT_OP_ATTENTION_ENCODER : RT_OP_ATTENTION_CROSS;
@@ -345,6 +391,13 @@ static struct value resized(struct reader *r)
     return y;
 }
 
+/* What a softmax made in fp32 is copied by the product that reads it, behind autocast's cast. */
+static bool is_probabilities(const struct reader *r, const struct value *x)
+{
+    const struct rt_node *node = x->node == RT_NO_INPUT ? NULL : &r->graph->nodes[x->node];
+    return node != NULL && node->kernel_count > 0 && r->graph->kernels[node->kernel].call.op == RT_OP_SOFTMAX;
+}
+
 static struct value copied(struct reader *r)
 {
     enum rt_copy copy = flag(r, 't') ? RT_COPY_TRANSPOSED : RT_COPY_ROWS;
@@ -353,7 +406,10 @@ static struct value copied(struct reader *r)
     if (r->last ? first : last)
         return *x;
     struct value y = of_matrix(x, 0, x->elements, x->cols);
-    y.node = rt_build_copies(r->graph, "copy", x->node, rows_of(r, x, cols_of(x)), cols_of(x), copy, copy);
+    uint32_t from = x->node;
+    if (is_probabilities(r, x))
+        from = rt_node_cast_product(r->graph, from, (double)(batch_of(r, x) * x->elements));
+    y.node = rt_build_copies(r->graph, "copy", from, rows_of(r, x, cols_of(x)), cols_of(x), copy, copy);
     r->graph->nodes[y.node].fusable = true;
     return y;
 }

@@ -15,7 +15,8 @@
  *   n y768 Y32 W    batch norm (n0: no weights), layer norm of 768 columns, group norm (s: of PyTorch's class, never
  *                   fast); batch norm of a weight
  *   l64.128b        linear layer; m8.49.32.49 batched product (count.m.k.n); x49 softmax
- *   f12.49.49.64    attention: all heads of an image, queries, keys, width of a head; m: elements of its biases
+ *   f12.49.49.64    attention: all heads of an image, queries, keys, width of a head; m: elements of its biases; w: of other than
+                   four dims, which is written out
  *   P3s2p1c A2 D7.7 max pool, average pool, adaptive pool; G the mean of each channel, M64 one to 64 elements
  *   + * / @..|p|q   with another value, a parameter (p) or a buffer (q) of so many elements; >n: elements made
  *   r g s o O h t R u a w q C   relu, gelu, silu, sigmoid, hardsigmoid, hardswish, tanh, relu6, by a number, plus

@@ -137,5 +137,32 @@ static void test_whole_models(void)
     }
 }
 
-RT_TESTS(RT_TEST(test_linear), RT_TEST(test_dtypes), RT_TEST(test_scale), RT_TEST(test_weights_are_fp32),
-         RT_TEST(test_whole_models))
+/* Nest's attention has five dims: in fp32 since PyTorch 2.5, before as it comes. CaiT's probabilities are
+ * cast before its linear layer over heads copies them. */
+static void test_attention_of_no_kernel(void)
+{
+    static const enum rt_runtime_id runtimes[] = {RT_RUNTIME_EAGER, RT_RUNTIME_EAGER_2};
+    struct rt_model model;
+    struct rt_graph graph;
+    struct rt_graph_options options = prefill(1, 0);
+    options.dtype = RT_FP16;
+    options.autocast = true;
+    options.image = 224;
+    for (size_t i = 0; i < RT_COUNT(runtimes); i++) {
+        options.runtime = runtimes[i];
+        RT_ASSERT_OK(rt_model_named("timm/nest_tiny", &model));
+        RT_ASSERT_OK(rt_graph_build(&model, &options, &graph));
+        CU_ASSERT_EQUAL(find_kernel(&graph, "attn.softmax7", RT_FORWARD, 0)->call.dtype,
+                        i == 0 ? RT_FP32 : RT_FP16);
+        CU_ASSERT_EQUAL(find_node(&graph, "attn.softmax7")->kernel_count, i == 0 ? 4 : 1);
+        rt_graph_release(&graph);
+    }
+    RT_ASSERT_OK(rt_model_named("timm/cait_s24_224", &model));
+    RT_ASSERT_OK(rt_graph_build(&model, &options, &graph));
+    CU_ASSERT_EQUAL(find_kernel(&graph, "softmax12", RT_FORWARD, 0)->call.dtype, RT_FP32);
+    CU_ASSERT_EQUAL(find_kernel(&graph, "copy13", RT_FORWARD, 0)->call.dtype, RT_FP16);
+    rt_graph_release(&graph);
+}
+
+RT_TESTS(RT_TEST(test_attention_of_no_kernel), RT_TEST(test_linear), RT_TEST(test_dtypes),
+         RT_TEST(test_scale), RT_TEST(test_weights_are_fp32), RT_TEST(test_whole_models))

@@ -101,6 +101,10 @@ static void test_recurrent(void)
     check_kernels(&graph, "RNN 3", "linear 1 10 4 8; 2 x linear 1 5 4 4; 2 x tanh 5 4");
     CU_ASSERT_EQUAL(graph_parameters(&graph), 256 + 128 + 64 + 96 + 48 + 32 + 16);
     CU_ASSERT_STRING_EQUAL(graph.blocks[graph.block_count - 1].name, "RNN 3.steps");
+    size_t beside = 0; /* of several layers, gates and products are in streams of their own */
+    for (size_t k = 0; k < graph.kernel_count; k++)
+        beside += graph.kernels[k].overlaps && graph.kernels[k].call.op == RT_OP_TANH;
+    CU_ASSERT_EQUAL(beside, 3);
     rt_graph_release(&graph);
 }
 
