@@ -1,6 +1,5 @@
 /* Arrays that grow: room for what is added at their end. */
-#ifndef ROOFTILE_BASE_ARRAY_H
-#define ROOFTILE_BASE_ARRAY_H
+#pragma once
 
 #include "base/status.h"
 
@@ -18,5 +17,3 @@ static inline size_t rt_array_capacity(size_t capacity, size_t needed)
     capacity = capacity > 0 ? 2 * capacity : 16;
     return capacity < needed ? needed : capacity;
 }
-
-#endif

@@ -11,8 +11,7 @@
  * A row says with .suggests what its option takes; else its choices do, or its argument where that names a
  * file: "P.h5", "FILE", "FOLDER". A row of suggestions is a line of the above; the word alone will do.
  */
-#ifndef ROOFTILE_BASE_COMPLETION_H
-#define ROOFTILE_BASE_COMPLETION_H
+#pragma once
 
 #include "base/options.h"
 
@@ -25,5 +24,3 @@ void rt_completion_words(const struct rt_command *program, const char *const *wo
 
 /* Prints the script of that shell. RT_EUSAGE for another. */
 int rt_completion_script(const char *shell, FILE *file);
-
-#endif

@@ -4,8 +4,7 @@
  * The first row names the columns. A malformed row is refused with a sentence and the next one is read. Bytes
  * 0, a row of more than 16 MiB or a quote that is never closed end the reading: the file is not CSV.
  */
-#ifndef ROOFTILE_BASE_CSV_H
-#define ROOFTILE_BASE_CSV_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -57,5 +56,3 @@ void rt_csv_write(FILE *file, const char *text);
 
 /* libcsv's version, "3.0.3": of its header, since the library tells none. */
 const char *rt_csv_library(void);
-
-#endif

@@ -2,8 +2,7 @@
  * such a loop; this one is plain operations, which compilers vectorise and which give the same bytes with
  * every C library: Cephes' expf, 2^n times a polynomial of r with |r| <= ln 2 / 2, within 2 units in the last
  * place. x is held within -87..88, where the result is a normal number. */
-#ifndef ROOFTILE_BASE_EXPF_H
-#define ROOFTILE_BASE_EXPF_H
+#pragma once
 
 #include <stdint.h>
 
@@ -26,5 +25,3 @@ static inline float rt_expf(float x)
     } power = {.bits = ((int32_t)n + 127) * (1 << 23)};
     return p * power.real;
 }
-
-#endif

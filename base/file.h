@@ -1,6 +1,5 @@
 /* Files: atomic replacement, whole-file reads with a limit, walking a tree in a fixed order. */
-#ifndef ROOFTILE_BASE_FILE_H
-#define ROOFTILE_BASE_FILE_H
+#pragma once
 
 #include "base/temporary.h"
 
@@ -35,5 +34,3 @@ struct rt_paths {
 };
 int rt_file_walk(const char *root, struct rt_paths *out);
 void rt_paths_release(struct rt_paths *paths);
-
-#endif

@@ -1,7 +1,6 @@
 /* HDF5 files: created under another name, opened by format and version. See h5.h. */
 #include "base/h5.h"
 #include "base/h5_file.h"
-#include "base/file.h"
 #include "base/status.h"
 
 #include <errno.h>

@@ -5,8 +5,7 @@
  * (fletcher32); object headers are of the newest layout, whose metadata carries checksums too. So reading
  * notices a flipped byte. No object stores a time: the same content gives the same bytes.
  */
-#ifndef ROOFTILE_BASE_H5_H
-#define ROOFTILE_BASE_H5_H
+#pragma once
 
 #include "base/hdf5_array.h"
 
@@ -74,5 +73,3 @@ int rt_h5_get_real(struct rt_h5 *file, const char *object, const char *name, dou
 
 /* The HDF5 library's version, "1.10.8". */
 const char *rt_h5_library(void);
-
-#endif

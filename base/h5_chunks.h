@@ -3,8 +3,7 @@
  * shuffle, deflate and fletcher32 read. HDF5 itself compresses in one thread: the imports then take half as
  * long again (docs/DESIGN.md). No calls of HDF5; h5.c writes the chunks.
  */
-#ifndef ROOFTILE_BASE_H5_CHUNKS_H
-#define ROOFTILE_BASE_H5_CHUNKS_H
+#pragma once
 
 #include "base/hdf5_array.h"
 
@@ -30,5 +29,3 @@ void rt_chunks_free(struct rt_chunk *chunks, size_t count);
 
 /* Fletcher's checksum as HDF5 computes it: over 16-bit words of two bytes, the first one high. */
 uint32_t rt_chunk_sum(const unsigned char *bytes, size_t size);
-
-#endif

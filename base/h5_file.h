@@ -1,6 +1,5 @@
 /* An open HDF5 file, for the files that h5.h is made of: h5_attributes.c, h5_arrays.c, h5.c. */
-#ifndef ROOFTILE_BASE_H5_FILE_H
-#define ROOFTILE_BASE_H5_FILE_H
+#pragma once
 
 #include "base/h5_tree.h"
 #include "base/temporary.h"
@@ -49,5 +48,3 @@ int rt_h5_fail_read(const struct rt_h5 *file, const char *what);
 
 /* Closes the object whose attributes were read last. */
 void rt_h5_close_object(struct rt_h5 *file);
-
-#endif

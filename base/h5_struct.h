@@ -2,8 +2,7 @@
  * Members of a struct as attributes of an object in an HDF5 file: a row for each member, one function that
  * writes them and one that reads them.
  */
-#ifndef ROOFTILE_BASE_H5_STRUCT_H
-#define ROOFTILE_BASE_H5_STRUCT_H
+#pragma once
 
 #include "base/h5.h"
 
@@ -51,5 +50,3 @@ int rt_h5_read_range(struct rt_h5 *file, const char *group, const char *name, st
 int rt_h5_count_in(struct rt_h5 *file, const char *group, const char *name, struct rt_h5_array array,
                    size_t *count);
 bool rt_h5_exists_in(struct rt_h5 *file, const char *group, const char *name);
-
-#endif

@@ -10,8 +10,7 @@
  * Layouts by HDF5's file format specification, version 3: superblock 3, object headers 2, links and
  * attributes in headers or in fractal heaps, chunks in extensible arrays.
  */
-#ifndef ROOFTILE_BASE_H5_TREE_H
-#define ROOFTILE_BASE_H5_TREE_H
+#pragma once
 
 #include "base/hdf5_array.h"
 
@@ -44,5 +43,3 @@ bool rt_h5_object_values(struct rt_h5_tree *tree, const struct rt_h5_object *obj
 /* Values of an enum from the file's numbers to this build's; false where a name is unknown. */
 bool rt_h5_object_rename(const struct rt_h5_object *object, const struct rt_h5_array *array, uint8_t *values,
                          size_t count);
-
-#endif

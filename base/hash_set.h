@@ -8,8 +8,7 @@
  *         equal += rt_hash_set_add_bytes(&seen, elements, sizeof *elements, i) >= 0;
  *     rt_hash_set_release(&seen);
  */
-#ifndef ROOFTILE_BASE_HASH_SET_H
-#define ROOFTILE_BASE_HASH_SET_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -77,5 +76,3 @@ static inline void rt_hash_set_prefetch(const struct rt_hash_set *set, uint64_t 
 int64_t rt_hash_set_add_bytes(struct rt_hash_set *set, const void *elements, size_t size, size_t index);
 int64_t rt_hash_set_find_bytes(const struct rt_hash_set *set, const void *elements, size_t size,
                                const void *element);
-
-#endif

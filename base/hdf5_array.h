@@ -1,6 +1,5 @@
 /* What an array in an HDF5 file is: for h5.h, and for the tree that reads files without the library. */
-#ifndef ROOFTILE_BASE_HDF5_ARRAY_H
-#define ROOFTILE_BASE_HDF5_ARRAY_H
+#pragma once
 
 #include <stddef.h>
 
@@ -17,5 +16,3 @@ struct rt_h5_array {
 
 /* Some values of a column of a table, one after the other. */
 typedef void rt_h5_copy(const void *table, size_t column, size_t first, size_t count, void *out);
-
-#endif

@@ -5,8 +5,7 @@
  *
  *     RT_C_LOCALE;  // at the head of a function: until it returns
  */
-#ifndef ROOFTILE_BASE_LOCALE_H
-#define ROOFTILE_BASE_LOCALE_H
+#pragma once
 
 #include <locale.h>
 
@@ -16,5 +15,3 @@ void rt_locale_leave(const locale_t *before);
 
 #define RT_C_LOCALE                                                                                          \
     __attribute__((cleanup(rt_locale_leave), unused)) const locale_t rt_locale_before = rt_locale_enter()
-
-#endif

@@ -25,8 +25,7 @@
  *
  * Texts in the struct are borrowed from argv. Lists are released after `run`.
  */
-#ifndef ROOFTILE_BASE_OPTIONS_H
-#define ROOFTILE_BASE_OPTIONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -223,5 +222,3 @@ char *rt_command_example(const char *line, const char **end);
 
 /* What --help prints. `title` is how the command is called, "rooftile dataset merge". */
 void rt_command_help(const struct rt_command *command, const char *title, FILE *file);
-
-#endif

@@ -14,8 +14,7 @@
  * The rows of a command's options say what is read (.reads) and written (.writes), options.h. The check is
  * made before the work; temporary.h makes the file appear whole after it.
  */
-#ifndef ROOFTILE_BASE_OUTPUTS_H
-#define ROOFTILE_BASE_OUTPUTS_H
+#pragma once
 
 #include "base/options.h"
 
@@ -40,5 +39,3 @@ int rt_output_check_csv(const char *option, const char *path);
 
 /* For .reads: the text is the path. */
 void rt_reads_path(const char *text, struct rt_names *paths);
-
-#endif

@@ -1,6 +1,5 @@
 /* Texts that are longer than the terminal go through a pager. */
-#ifndef ROOFTILE_BASE_PAGER_H
-#define ROOFTILE_BASE_PAGER_H
+#pragma once
 
 #include "base/terminal.h"
 
@@ -11,5 +10,3 @@ void rt_pager_print(const char *text, const struct rt_terminal *terminal);
 
 /* No pager from now on: --no-pager. */
 void rt_pager_off(void);
-
-#endif

@@ -13,8 +13,7 @@
  * name of an earlier one looks like it. Many points are thinned when they are drawn: those that fall on the
  * same two pixels are drawn once.
  */
-#ifndef ROOFTILE_BASE_PLOT_H
-#define ROOFTILE_BASE_PLOT_H
+#pragma once
 
 #include <stddef.h>
 
@@ -60,5 +59,3 @@ void rt_plot_spans(struct rt_plot *plot, const char *name, const size_t *rows, c
                    const double *ends, size_t count);
 /* The name of a row of a timeline; without it its number. */
 void rt_plot_row_name(struct rt_plot *plot, size_t row, const char *name);
-
-#endif

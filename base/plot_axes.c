@@ -1,6 +1,5 @@
 /* Ranges and ticks of plots. See plot_axes.h. */
 #include "base/plot_axes.h"
-#include "base/status.h"
 #include "base/text.h"
 
 #include <math.h>

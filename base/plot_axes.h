@@ -1,6 +1,5 @@
 /* The axes of a plot: which range of values they show, where these lie in the picture, and their ticks. */
-#ifndef ROOFTILE_BASE_PLOT_AXES_H
-#define ROOFTILE_BASE_PLOT_AXES_H
+#pragma once
 
 #include "base/plot_data.h"
 
@@ -30,5 +29,3 @@ void rt_plot_find_axes(const struct rt_plot *plot, struct rt_plot_axis axis[2]);
  * those that are have doubles. */
 bool rt_plot_axis_shows(const struct rt_plot_axis *axis, double value);
 double rt_plot_axis_place(const struct rt_plot_axis *axis, double value);
-
-#endif

@@ -1,6 +1,5 @@
 /* What a plot holds, for those who draw it. See plot.h. */
-#ifndef ROOFTILE_BASE_PLOT_DATA_H
-#define ROOFTILE_BASE_PLOT_DATA_H
+#pragma once
 
 #include "base/plot.h"
 
@@ -40,5 +39,3 @@ struct rt_plot {
 
 /* Do rows with names take the place of the vertical axis? */
 bool rt_plot_has_rows(const struct rt_plot *plot);
-
-#endif

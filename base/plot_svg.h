@@ -2,8 +2,7 @@
  * Plots as SVG. Pictures have classes for colours, which the style sheet below gives for light and dark
  * schemes; text is text. The same plot gives the same bytes.
  */
-#ifndef ROOFTILE_BASE_PLOT_SVG_H
-#define ROOFTILE_BASE_PLOT_SVG_H
+#pragma once
 
 #include "base/plot.h"
 
@@ -23,5 +22,3 @@ void rt_plot_legend(const struct rt_plot *plot, FILE *file);
 /* Once in a page: the style sheet of pictures and legends, and the shapes of markers. */
 void rt_plot_style(FILE *file);
 void rt_plot_markers(FILE *file);
-
-#endif

@@ -12,8 +12,7 @@
  * Of work that machines share (--shard I/N) each has a journal of its own, OUTPUT.shard-I-of-N, and keeps it:
  * who does the whole reads all of them first, makes what is missing and removes them with its own.
  */
-#ifndef ROOFTILE_BASE_POINT_JOURNAL_H
-#define ROOFTILE_BASE_POINT_JOURNAL_H
+#pragma once
 
 #include "base/options.h"
 
@@ -61,5 +60,3 @@ int rt_point_shard_check(struct rt_shard shard, const char *output, const char *
 
 /* Removes the journal of an output that is whole, and those of its shards. */
 void rt_point_journal_remove(const char *output);
-
-#endif

@@ -4,8 +4,7 @@
  * reports and progress lines print them through this; JSON and CSV of datasets keep names as they are, JSON
  * as escapes.
  */
-#ifndef ROOFTILE_BASE_PRINTABLE_H
-#define ROOFTILE_BASE_PRINTABLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,5 +23,3 @@ size_t rt_utf8(const char *text, unsigned *code);
 
 /* Is the character one that a terminal acts on instead of showing it? */
 bool rt_is_control(unsigned code);
-
-#endif

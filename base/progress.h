@@ -2,8 +2,7 @@
  * Progress of long work on stderr: a bar on a terminal, a line every few seconds elsewhere, nothing with
  * --quiet. Also clocks, and the flag that Ctrl-C, SIGTERM and SIGHUP set.
  */
-#ifndef ROOFTILE_BASE_PROGRESS_H
-#define ROOFTILE_BASE_PROGRESS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,5 +38,3 @@ bool rt_time_is_given_right(void); /* false: SOURCE_DATE_EPOCH is set, and to no
  * RT_EINTERRUPTED. */
 void rt_interrupt_catch(void);
 bool rt_interrupted(void);
-
-#endif

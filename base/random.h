@@ -2,8 +2,7 @@
  * Random numbers that are the same on every machine: xoshiro256** seeded through splitmix64. The state is
  * four integers; a checkpoint that stores them resumes the sequence.
  */
-#ifndef ROOFTILE_BASE_RANDOM_H
-#define ROOFTILE_BASE_RANDOM_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -20,5 +19,3 @@ double rt_random_uniform(struct rt_random *random); /* in [0, 1), 53 bits */
 uint64_t rt_random_below(struct rt_random *random,
                          uint64_t limit); /* in [0, limit), without bias; limit > 0 */
 void rt_random_shuffle(struct rt_random *random, uint32_t *item, size_t count); /* Fisher-Yates */
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * Lists of numbers on the command line: "25,50,100", ranges FROM:TO:STEP such as "10:100:10", or both mixed.
  */
-#ifndef ROOFTILE_BASE_RANGES_H
-#define ROOFTILE_BASE_RANGES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,5 +28,3 @@ int rt_ranges_read(const char *option, const char *text, const struct rt_range_k
 /* The same without ranges: at most `count` numbers from `least` to `most`, or whole ones. */
 int rt_numbers_read(const char *option, const char *text, double least, double most, bool whole, size_t count,
                     struct rt_numbers *out);
-
-#endif

@@ -12,8 +12,7 @@
  * What has no key is for people only, what has no label or title for programs only. JSON holds numbers with
  * all digits, null for NaN.
  */
-#ifndef ROOFTILE_BASE_REPORT_H
-#define ROOFTILE_BASE_REPORT_H
+#pragma once
 
 #include "base/plot.h"
 #include "base/table.h"
@@ -111,5 +110,3 @@ int rt_report_save(const struct rt_report *report, const char *path);
 int rt_report_form(const char *option, const char *path, enum rt_report_form *form);
 /* The same without the form: the check of an option's row, before the work. */
 int rt_report_check_path(const char *option, const char *path);
-
-#endif

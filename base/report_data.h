@@ -1,6 +1,5 @@
 /* What a report holds, for those who print it. See report.h. */
-#ifndef ROOFTILE_BASE_REPORT_DATA_H
-#define ROOFTILE_BASE_REPORT_DATA_H
+#pragma once
 
 #include "base/plot.h"
 #include "base/report.h"
@@ -55,5 +54,3 @@ static inline bool rt_item_is_shown(const struct rt_item *item)
 
 /* A page of HTML, report_html.c. */
 int rt_report_html(const struct rt_report *report, FILE *file);
-
-#endif

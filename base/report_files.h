@@ -9,8 +9,7 @@
  *     ... rt_outputs_check(line) before the work ...
  *     return rt_report_end_with(report, arguments->json, &arguments->reports);
  */
-#ifndef ROOFTILE_BASE_REPORT_FILES_H
-#define ROOFTILE_BASE_REPORT_FILES_H
+#pragma once
 
 #include "base/options.h"
 #include "base/outputs.h"
@@ -31,5 +30,3 @@ bool rt_report_is_asked(bool json, const struct rt_names *files, enum rt_report_
 
 /* Saves the report to all files, prints it on standard output and frees it in any case. */
 int rt_report_end_with(struct rt_report *report, bool json, const struct rt_names *files);
-
-#endif

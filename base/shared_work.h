@@ -2,8 +2,7 @@
  * Work that the threads of a pool share: each takes the next item that nobody has, until all are taken, one
  * has failed, or Ctrl-C is pressed (base/progress.h).
  */
-#ifndef ROOFTILE_BASE_SHARED_WORK_H
-#define ROOFTILE_BASE_SHARED_WORK_H
+#pragma once
 
 #include "base/threads.h"
 
@@ -16,5 +15,3 @@ struct rt_shared_work {
 /* Items 0 to count - 1. The status and sentence of the first failure; RT_EINTERRUPTED: the caller says of
  * what. */
 int rt_shared_work_run(const struct rt_shared_work *work, struct rt_threads *pool, size_t count);
-
-#endif

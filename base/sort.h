@@ -1,6 +1,5 @@
 /* Real numbers in ascending order, and their median. None of them may be NaN. */
-#ifndef ROOFTILE_BASE_SORT_H
-#define ROOFTILE_BASE_SORT_H
+#pragma once
 
 #include <stddef.h>
 
@@ -8,5 +7,3 @@ void rt_sort_reals(double *values, size_t count);
 
 /* Sorts the values. The mean of the two middle ones for an even count; NaN for none. */
 double rt_median(double *values, size_t count);
-
-#endif

@@ -24,8 +24,7 @@
  * This header: every function that can fail returns RT_OK (0) or a negative rt_status and leaves one sentence
  * that names the file, the place in it, what is wrong and what to do. Only main() prints it.
  */
-#ifndef ROOFTILE_BASE_STATUS_H
-#define ROOFTILE_BASE_STATUS_H
+#pragma once
 
 #include <stdarg.h>
 #include <stdbool.h>
@@ -85,5 +84,3 @@ char *rt_format(const char *format, ...) __attribute__((format(printf, 1, 2), ma
 char *rt_sentence(const char *format, ...) __attribute__((format(printf, 1, 2), malloc, returns_nonnull));
 
 #define RT_COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
-#endif

@@ -1,6 +1,5 @@
 /* A table of distinct strings: kernel names repeat, so samples keep an index. Also text <-> number. */
-#ifndef ROOFTILE_BASE_STRINGS_H
-#define ROOFTILE_BASE_STRINGS_H
+#pragma once
 
 #include "base/hash_set.h"
 
@@ -71,5 +70,3 @@ char *rt_trim(char *text);
 /* A whole decimal number, a finite real number; -1 for any other text. Independent of the locale. */
 int rt_parse_integer(const char *text, size_t length, int64_t *value);
 int rt_parse_real(const char *text, size_t length, double *value);
-
-#endif

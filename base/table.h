@@ -3,8 +3,7 @@
  * Every command that prints rows goes through here, so --json is the same rows under the same names. Reports
  * (report.h) hold tables.
  */
-#ifndef ROOFTILE_BASE_TABLE_H
-#define ROOFTILE_BASE_TABLE_H
+#pragma once
 
 #include "base/terminal.h"
 
@@ -53,5 +52,3 @@ void rt_json_print(json_t *value, FILE *file);
 void rt_json_print_line(json_t *value, FILE *file); /* the same without any other newline */
 json_t *rt_json_number(double value);   /* json_real, json_null for NaN and infinities */
 json_t *rt_json_text(const char *text); /* json_string, json_null for NULL; what is not UTF-8 has \xNN */
-
-#endif

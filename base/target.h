@@ -1,6 +1,5 @@
 /* Where a file goes that is written to a path: links, folders, devices and pipes; and syncing to disk. */
-#ifndef ROOFTILE_BASE_TARGET_H
-#define ROOFTILE_BASE_TARGET_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -17,5 +16,3 @@ bool rt_target_is_special(const char *path);
  */
 int rt_target_sync(const char *path, int flags);
 void rt_target_sync_folder(const char *path);
-
-#endif

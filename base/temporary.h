@@ -8,8 +8,7 @@
  * unlocked, on any machine that sees the folder, and the next one that writes NAME removes it. Where a file
  * system has no locks nothing is removed.
  */
-#ifndef ROOFTILE_BASE_TEMPORARY_H
-#define ROOFTILE_BASE_TEMPORARY_H
+#pragma once
 
 #include <stddef.h>
 
@@ -33,5 +32,3 @@ void rt_temporary_discard(struct rt_temporary *temporary); /* accepts an empty o
 
 /* Removes what killed writers of `path` left; those that are being written stay. */
 void rt_temporaries_clean(const char *path);
-
-#endif

@@ -6,8 +6,7 @@
  *     fprintf(stdout, "%s%s%s\n", rt_terminal_style(&terminal, RT_STYLE_BOLD), title,
  *             rt_terminal_style(&terminal, RT_STYLE_NONE));
  */
-#ifndef ROOFTILE_BASE_TERMINAL_H
-#define ROOFTILE_BASE_TERMINAL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -28,5 +27,3 @@ enum rt_style { RT_STYLE_NONE, RT_STYLE_BOLD, RT_STYLE_DIM, RT_STYLE_YELLOW, RT_
 
 /* What begins the style, RT_STYLE_NONE ends all; "" where there is no colour. */
 const char *rt_terminal_style(const struct rt_terminal *terminal, enum rt_style style);
-
-#endif

@@ -1,6 +1,5 @@
 /* A text that grows: lists for messages, command lines. For whole files use rt_file_create. */
-#ifndef ROOFTILE_BASE_TEXT_H
-#define ROOFTILE_BASE_TEXT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -51,5 +50,3 @@ char *rt_text_bar(double share);
  * and what is no UTF-8 as in printable.h; line ends stay. */
 void rt_text_add_html(struct rt_text *out, const char *text);
 void rt_html_text(const char *text, FILE *file);
-
-#endif

@@ -3,8 +3,7 @@
  * steps take a fraction of a millisecond, so a waiting thread polls for a few dozen microseconds before it
  * sleeps; it sleeps at once where the pool has more threads than processors.
  */
-#ifndef ROOFTILE_BASE_THREADS_H
-#define ROOFTILE_BASE_THREADS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -35,5 +34,3 @@ size_t rt_threads_room(void);
 
 /* Processors this process may run on and has room for: the default of --threads. */
 size_t rt_threads_processors(void);
-
-#endif

@@ -1,7 +1,6 @@
 /* A binary heap. See timers.h. */
 #include "base/timers.h"
 #include "base/array.h"
-#include "base/status.h"
 
 #include <math.h>
 #include <stdbool.h>

@@ -15,8 +15,7 @@
  * A shape that a device cannot run is no failure of `prepare`: *refused is the reason. A status other than
  * RT_OK from `prepare` or `time` means that the device is lost.
  */
-#ifndef ROOFTILE_COLLECT_BACKEND_H
-#define ROOFTILE_COLLECT_BACKEND_H
+#pragma once
 
 #include "collect/task.h"
 #include "datasets/dataset.h"
@@ -124,5 +123,3 @@ extern const size_t rt_backend_count;
 
 /* RT_ENOTFOUND names the backends there are. */
 int rt_backend_find(const char *name, const struct rt_backend **out);
-
-#endif

@@ -18,8 +18,7 @@
  *     synthetic, cpu/, cuda/    the backends
  *     cmd_collect, report       `rooftile collect` and what it prints
  */
-#ifndef ROOFTILE_COLLECT_COLLECT_H
-#define ROOFTILE_COLLECT_COLLECT_H
+#pragma once
 
 #include "collect/job.h"
 #include "datasets/dataset.h"
@@ -48,5 +47,3 @@ struct rt_collected {
 /* RT_EINTERRUPTED after Ctrl-C: what was measured is saved. Release the result where it returns RT_OK. */
 int rt_collect(const struct rt_job *job, struct rt_collected *out);
 void rt_collected_release(struct rt_collected *collected);
-
-#endif

@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define DESCRIPTOR_MADE  "made for this dataset"
 #define DESCRIPTOR_TAKEN "taken from an earlier dataset"

@@ -2,8 +2,7 @@
  * A collection while it runs: what is planned, done, and not yet saved. collect.c drives it, the scheduler
  * adds results.
  */
-#ifndef ROOFTILE_COLLECT_COLLECTION_H
-#define ROOFTILE_COLLECT_COLLECTION_H
+#pragma once
 
 #include "collect/job.h"
 #include "collect/journal.h"
@@ -62,5 +61,3 @@ int rt_collection_raise_peaks(struct rt_collection *c);
 /* Writes all parts as one dataset in the order of the plan. Afterwards c->journal.saved is what was written.
  */
 int rt_collection_finish(struct rt_collection *c);
-
-#endif

@@ -1,7 +1,6 @@
 /* The cost of a job before it runs: shapes, memory, and time on devices that are present or only described.
  */
-#ifndef ROOFTILE_COLLECT_ESTIMATE_H
-#define ROOFTILE_COLLECT_ESTIMATE_H
+#pragma once
 
 #include "collect/job.h"
 
@@ -35,5 +34,3 @@ size_t rt_estimate_range(const struct rt_task *task);
  * with free(). */
 size_t *rt_estimate_order(const struct rt_job *job, const struct rt_device *device);
 void rt_estimate_release(struct rt_estimate *estimate);
-
-#endif

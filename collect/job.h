@@ -2,8 +2,7 @@
  * A job: what `rooftile collect` was asked to do. Borrowed, unchanged, by everything that does a part of it:
  * the collection and its journal, the scheduler, worker processes, the estimate.
  */
-#ifndef ROOFTILE_COLLECT_JOB_H
-#define ROOFTILE_COLLECT_JOB_H
+#pragma once
 
 #include "base/options.h"
 #include "collect/backend.h"
@@ -64,5 +63,3 @@ void rt_job_header_attributes(const struct rt_job *job, struct rt_attributes *ou
 
 /* Header attributes that must be equal for a journal to be resumed. NULL-terminated. */
 extern const char *const rt_job_identity[];
-
-#endif

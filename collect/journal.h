@@ -10,8 +10,7 @@
  * parts without a header holds those parts. OUT.h5 beside a header does not count: either the collector was
  * killed after it wrote OUT.h5, or OUT.h5 is an older file that is about to be replaced.
  */
-#ifndef ROOFTILE_COLLECT_JOURNAL_H
-#define ROOFTILE_COLLECT_JOURNAL_H
+#pragma once
 
 #include "datasets/dataset.h"
 
@@ -50,5 +49,3 @@ int rt_journal_discard(struct rt_journal *journal);
 
 /* Releases lock and memory; removes a folder without a header. Accepts what a failed open left. */
 void rt_journal_close(struct rt_journal *journal);
-
-#endif

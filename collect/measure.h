@@ -8,8 +8,7 @@
  * the distance between the order statistics sqrt(n) / 2 to either side of the median. It is tested each time
  * the number of samples has grown by half: testing after every sample would stop too early.
  */
-#ifndef ROOFTILE_COLLECT_MEASURE_H
-#define ROOFTILE_COLLECT_MEASURE_H
+#pragma once
 
 #include "collect/backend.h"
 
@@ -40,5 +39,3 @@ struct rt_statistics rt_statistics(double *values, size_t count);
  */
 int rt_measure(const struct rt_backend *backend, void *context, void *work,
                const struct rt_stopping *stopping, bool warm, struct rt_measurement *out);
-
-#endif

@@ -2,8 +2,7 @@
  * The timing of a model: all its kernels run in launch order, repeated until the median of the whole is known
  * as well as that of a kernel. Plain bytes, so that it passes through a socket as a task result does.
  */
-#ifndef ROOFTILE_COLLECT_MODEL_TIMING_H
-#define ROOFTILE_COLLECT_MODEL_TIMING_H
+#pragma once
 
 #include "collect/task_result.h"
 
@@ -25,5 +24,3 @@ void rt_model_timing_measure(const struct rt_measurer *measurer, size_t device,
 
 /* The timing of a device or worker that was lost while it ran the model, or could not run it. */
 void rt_model_timing_lose(struct rt_model_timing *out, const char *why);
-
-#endif

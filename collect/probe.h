@@ -2,8 +2,7 @@
  * A probe: a worker that describes devices and runs whole models. Each call waits for the answer; errors of
  * the worker become the caller's, in rt_error().
  */
-#ifndef ROOFTILE_COLLECT_PROBE_H
-#define ROOFTILE_COLLECT_PROBE_H
+#pragma once
 
 #include "collect/worker.h"
 
@@ -20,5 +19,3 @@ int rt_probe_facts(struct rt_probe *probe, size_t device, struct rt_attributes *
 /* Times job->model. RT_EIO where the worker died; the probe has none then. */
 int rt_probe_model(struct rt_probe *probe, size_t device, struct rt_model_timing *out);
 void rt_probe_end(struct rt_probe *probe);
-
-#endif

@@ -3,8 +3,7 @@
  * take turns. A worker that dies, or is silent for too long, is replaced, and its kernel marked as failed; a
  * device whose workers keep dying is given up.
  */
-#ifndef ROOFTILE_COLLECT_SCHEDULER_H
-#define ROOFTILE_COLLECT_SCHEDULER_H
+#pragma once
 
 #include "collect/collection.h"
 
@@ -14,5 +13,3 @@
 /* Measures what is not done, until the budget is spent. RT_EINTERRUPTED after Ctrl-C; RT_EIO where a device
  * was given up, once the others are done, or where nothing can be saved. All workers have ended then. */
 int rt_scheduler_run(struct rt_collection *c);
-
-#endif

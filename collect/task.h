@@ -1,6 +1,5 @@
 /* A task: what to measure. A call, and which of the ways there are to run it. */
-#ifndef ROOFTILE_COLLECT_TASK_H
-#define ROOFTILE_COLLECT_TASK_H
+#pragma once
 
 #include "datasets/call.h"
 
@@ -36,5 +35,3 @@ void rt_task_init(struct rt_task *task, enum rt_op_id op, enum rt_dtype dtype);
  * rest runs in fp32 beside tf32, and in bf16 beside 8-bit types. Copies to and from the host, and launches,
  * have no dtype: fp32. */
 enum rt_dtype rt_task_dtype(enum rt_op_id op, enum rt_dtype dtype);
-
-#endif

@@ -2,8 +2,7 @@
  * The result of one task on one device: measured, and measured again where the device was throttled. Plain
  * bytes, so that it passes through a socket from the worker that measures to the collector that saves.
  */
-#ifndef ROOFTILE_COLLECT_TASK_RESULT_H
-#define ROOFTILE_COLLECT_TASK_RESULT_H
+#pragma once
 
 #include "collect/job.h"
 
@@ -41,5 +40,3 @@ void rt_measure_task(const struct rt_measurer *measurer, const struct rt_task *t
 void rt_task_result_lose(struct rt_task_result *task_result, const char *why);
 /* Does a sample's attribute "failure" say that a device or worker was lost? (Not: out of memory.) */
 bool rt_failure_is_loss(const char *failure);
-
-#endif

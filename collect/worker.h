@@ -4,8 +4,7 @@
  * until the collector closes it. It dies with the collector, keeps none of its files open (no lock, no other
  * worker's socket), and leaves Ctrl-C to it.
  */
-#ifndef ROOFTILE_COLLECT_WORKER_H
-#define ROOFTILE_COLLECT_WORKER_H
+#pragma once
 
 #include "collect/model_timing.h"
 #include "collect/task_result.h"
@@ -84,5 +83,3 @@ void rt_worker_end(struct rt_worker *worker);
 void rt_worker_kill(struct rt_worker *worker);
 /* After RT_MESSAGE_GONE; how: "crashed: signal 11", "exited: status 1". */
 void rt_worker_release_dead(struct rt_worker *worker, char *how, size_t size);
-
-#endif

@@ -3,8 +3,7 @@
  * forecast holds one (rt_task, rt_sample, rt_graph_kernel, rt_query), so a call passes from one to the other
  * as it is.
  */
-#ifndef ROOFTILE_DATASETS_CALL_H
-#define ROOFTILE_DATASETS_CALL_H
+#pragma once
 
 #include "datasets/op.h"
 
@@ -53,5 +52,3 @@ int rt_call_parse(const char *text, rt_call_setting *setting, void *to, struct r
 
 /* "batch=4 m=128 n=512 k=64"; without dims that are missing */
 void rt_call_dims(const struct rt_call *call, char *out, size_t size);
-
-#endif

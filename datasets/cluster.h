@@ -8,8 +8,7 @@
  * and, where that is not the device's, what each sends to the others, in one direction. The second joins
  * servers: a name of rt_networks, and what each GPU sends to other servers. What is left out is as usual.
  */
-#ifndef ROOFTILE_DATASETS_CLUSTER_H
-#define ROOFTILE_DATASETS_CLUSTER_H
+#pragma once
 
 #include "datasets/device_fields.h"
 
@@ -24,5 +23,3 @@ struct rt_cluster_file {
 };
 /* RT_EIO, or RT_EFORMAT with the place in the file. */
 int rt_cluster_read(const char *path, struct rt_cluster_file *out);
-
-#endif

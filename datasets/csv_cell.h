@@ -3,8 +3,7 @@
  * enums, devices and strings by name, flags by their names with a space between, groups by number; missing is
  * empty. What is written reads back as it was.
  */
-#ifndef ROOFTILE_DATASETS_CSV_CELL_H
-#define ROOFTILE_DATASETS_CSV_CELL_H
+#pragma once
 
 #include "datasets/dataset.h"
 #include "base/csv.h"
@@ -19,5 +18,3 @@ void rt_cell_write_real(FILE *file, double value);
  * the dataset lacks, with "path:line: ". Dtypes may also have one of their aliases. */
 int rt_cell_read(const struct rt_csv *csv, const struct rt_csv_field *cell, struct rt_dataset *dataset,
                  const struct rt_field *field, void *row);
-
-#endif

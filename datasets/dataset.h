@@ -28,8 +28,7 @@
  *   import/               measurements of others, a file per source
  *   cmd_dataset, cmd_devices    the commands
  */
-#ifndef ROOFTILE_DATASETS_DATASET_H
-#define ROOFTILE_DATASETS_DATASET_H
+#pragma once
 
 #include "datasets/device.h"
 #include "datasets/rows.h"
@@ -126,5 +125,3 @@ size_t rt_dataset_table_rows(const struct rt_dataset *dataset, enum rt_dataset_t
 typedef int (*rt_index_visit)(void *context, const struct rt_field *field, size_t row, int32_t *index);
 int rt_each_index(struct rt_dataset *dataset, size_t first_sample, size_t first_workload,
                   rt_index_visit visit, void *context);
-
-#endif

@@ -1,7 +1,6 @@
 /* Several dataset files as one: what train, calibrate, evaluate and crossval read, and the devices of it that
  * users name. */
-#ifndef ROOFTILE_DATASETS_DATASET_INPUT_H
-#define ROOFTILE_DATASETS_DATASET_INPUT_H
+#pragma once
 
 #include "base/options.h"
 #include "datasets/dataset.h"
@@ -42,5 +41,3 @@ int rt_devices_choose(const struct rt_dataset *dataset, const char *option, cons
 
 /* "A, B and C": the names of those that are marked, NULL: of all. Free with free(). */
 char *rt_devices_list(const struct rt_dataset *dataset, const bool *devices);
-
-#endif

@@ -1,6 +1,5 @@
 /* The order of a dataset's rows, and with it the numbers of its devices, groups and strings. */
-#ifndef ROOFTILE_DATASETS_DATASET_ORDER_H
-#define ROOFTILE_DATASETS_DATASET_ORDER_H
+#pragma once
 
 #include "datasets/dataset.h"
 
@@ -12,5 +11,3 @@ void rt_dataset_arrange(struct rt_dataset *dataset, const size_t *order);
  * dtype, phase, dims, attributes, then every other column; workloads likewise by device, model, option and
  * every other column. Unused groups and strings are removed. Equal content has equal uuids afterwards. */
 void rt_dataset_sort(struct rt_dataset *dataset);
-
-#endif

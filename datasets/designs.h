@@ -10,8 +10,7 @@
  * capability, or an older one than those, it takes the first row of its architecture's name; else one of
  * unknowns.
  */
-#ifndef ROOFTILE_DATASETS_DESIGNS_H
-#define ROOFTILE_DATASETS_DESIGNS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -83,5 +82,3 @@ int rt_capability_order(const char *a, const char *b);
  * generated for compute capability X.y will only execute on devices of compute capability X.z where z >= y"
  * (CUDA C++ Programming Guide, binary compatibility). AMD's targets have no minor part. */
 bool rt_capability_same_major(const char *a, const char *b);
-
-#endif

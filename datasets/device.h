@@ -2,8 +2,7 @@
  * Where descriptions of devices come from: the catalogue, JSON files, overrides. One JSON file per device in
  * datasets/devices/ is compiled into the library, so a binary needs no data folder beside it.
  */
-#ifndef ROOFTILE_DATASETS_DEVICE_H
-#define ROOFTILE_DATASETS_DEVICE_H
+#pragma once
 
 #include "datasets/device_fields.h"
 
@@ -56,5 +55,3 @@ void rt_device_suggest(struct rt_text *list);
 
 /* Not a CPU; one of AMD's has the architecture that uname says. */
 bool rt_device_is_gpu(const struct rt_device *device);
-
-#endif

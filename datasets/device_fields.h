@@ -2,8 +2,7 @@
  * A device as numbers: its fields, their ranges, and what follows from them alone: peaks by dtype, links. A
  * quantity that a vendor does not publish is NaN, never 0.
  */
-#ifndef ROOFTILE_DATASETS_DEVICE_FIELDS_H
-#define ROOFTILE_DATASETS_DEVICE_FIELDS_H
+#pragma once
 
 #include "datasets/fabric.h"
 #include "datasets/op.h"
@@ -172,5 +171,3 @@ void rt_chip_word(const struct rt_device *device, char *out, size_t size);
 
 /* Is it the same chip? A Grace superchip is the chip it is named after: GB200, B200. */
 bool rt_chip_same(const struct rt_device *a, const struct rt_device *b);
-
-#endif

@@ -1,6 +1,5 @@
 /* Element types of operands. A new dtype is one row in dtype.c and, for its peak, one in device.c. */
-#ifndef ROOFTILE_DATASETS_DTYPE_H
-#define ROOFTILE_DATASETS_DTYPE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -51,5 +50,3 @@ int rt_dtype_find(const char *name);
 /* An option's own reader (base/options.h): `value` is an enum rt_dtype. RT_EUSAGE lists the names. */
 int rt_dtype_argument(const char *option, const char *text, void *value);
 void rt_dtype_suggest(struct rt_text *list); /* .suggests of rows: base/options.h */
-
-#endif

@@ -2,8 +2,7 @@
  * A dataset as a folder of CSV files; import/exported_csv.c reads it back as the same HDF5 file, byte for
  * byte. FORMAT.md describes the files.
  */
-#ifndef ROOFTILE_DATASETS_EXPORT_CSV_H
-#define ROOFTILE_DATASETS_EXPORT_CSV_H
+#pragma once
 
 #include "datasets/dataset.h"
 #include "base/options.h"
@@ -20,5 +19,3 @@ int rt_export_check(const char *folder, bool replace, const struct rt_names *inp
  * before the first is put in place, and meta.csv, with the content's uuid, comes last. A unit of `progress`
  * (NULL: none) is done. */
 int rt_export_csv(const struct rt_dataset *dataset, const char *folder, struct rt_progress *progress);
-
-#endif

@@ -2,8 +2,7 @@
  * What joins the GPUs of one server, and whose kernels move data over it: the dims `fabric` and `library` of
  * collectives. Both numbers are stored in datasets: append, never renumber.
  */
-#ifndef ROOFTILE_DATASETS_FABRIC_H
-#define ROOFTILE_DATASETS_FABRIC_H
+#pragma once
 
 #include <math.h>
 #include <stdbool.h>
@@ -73,5 +72,3 @@ struct rt_cluster {
 
 /* Does data go through PCIe between so many GPUs? */
 bool rt_fabric_is_pcie(enum rt_fabric fabric, int64_t gpus);
-
-#endif

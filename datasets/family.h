@@ -1,7 +1,6 @@
 /* Families of ops: what their kernels have in common. A new family is one row in family.c and its physics in
  * models/predictors/roofline. */
-#ifndef ROOFTILE_DATASETS_FAMILY_H
-#define ROOFTILE_DATASETS_FAMILY_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -51,5 +50,3 @@ int rt_family_find(const char *name); /* -1: there is none of that name */
 /* RT_EUSAGE "--family soup: there is no family of that name; ...": the check of an option's row. */
 int rt_family_check(const char *option, const char *name);
 void rt_family_suggest(struct rt_text *list); /* .suggests of rows: base/options.h */
-
-#endif

@@ -3,8 +3,7 @@
  * checks, ranges and orders of rows all follow these tables. A new column is a member of the struct, a row
  * here, and a version of the format.
  */
-#ifndef ROOFTILE_DATASETS_FIELDS_H
-#define ROOFTILE_DATASETS_FIELDS_H
+#pragma once
 
 #include "datasets/call.h"
 #include "base/h5.h"
@@ -177,5 +176,3 @@ static inline double rt_field_real(const struct rt_field *field, const void *row
     int64_t value = rt_field_integer(field, row);
     return value == -1 ? NAN : (double)value;
 }
-
-#endif

@@ -30,8 +30,7 @@
  * sessions of 83 products reach 0.25. Convolutions, attention and experts are not judged by it, as libraries
  * choose among algorithms there; nor is reach of CPUs, whose peaks are probed.
  */
-#ifndef ROOFTILE_DATASETS_HEALTH_H
-#define ROOFTILE_DATASETS_HEALTH_H
+#pragma once
 
 #include "base/table.h"
 #include "datasets/dataset.h"
@@ -105,5 +104,3 @@ void rt_health_warn(const struct rt_session_health *health, const struct rt_data
 struct rt_table *rt_health_sessions(const struct rt_session_health *health, const struct rt_dataset *dataset);
 struct rt_table *rt_health_complaints(const struct rt_session_health *health,
                                       const struct rt_dataset *dataset);
-
-#endif

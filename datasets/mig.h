@@ -4,8 +4,7 @@
  * rows of its file (`mig`), after NVIDIA's MIG User Guide, "Supported MIG Profiles", and what
  * `nvidia-smi mig -lgip` and `-lgipp` list. A slice is a struct rt_device like any other, see rt_mig_slice.
  */
-#ifndef ROOFTILE_DATASETS_MIG_H
-#define ROOFTILE_DATASETS_MIG_H
+#pragma once
 
 #include "datasets/device_fields.h"
 
@@ -60,5 +59,3 @@ bool rt_mig_is_slice(const struct rt_device *device);
  */
 void rt_mig_slice(const struct rt_device *board, const struct rt_mig *mig,
                   const struct rt_mig_profile *profile, struct rt_device *out);
-
-#endif

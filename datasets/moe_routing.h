@@ -2,8 +2,7 @@
  * Routing of tokens to experts: how many rows the busiest of ep GPUs gets and how many of its experts they
  * use, as expectations in closed form.
  */
-#ifndef ROOFTILE_DATASETS_MOE_ROUTING_H
-#define ROOFTILE_DATASETS_MOE_ROUTING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -40,5 +39,3 @@ struct rt_moe_routing {
  * there are more pairs than experts, else in 0.01 .. 2; then scaled to tokens x topk pairs and rounded, so
  * that an expert whose share is below half a token gets none. 0: even. */
 void rt_moe_routing_of(const int64_t *dim, struct rt_moe_routing *out);
-
-#endif

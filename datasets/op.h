@@ -5,8 +5,7 @@
  * The dims of an op are named; a sample stores them in the order of the row. Matrix products follow BLAS:
  * C(m,n) = A(m,k) B(k,n).
  */
-#ifndef ROOFTILE_DATASETS_OP_H
-#define ROOFTILE_DATASETS_OP_H
+#pragma once
 
 #include "datasets/dtype.h"
 #include "datasets/family.h"
@@ -179,5 +178,3 @@ bool rt_op_may_lack(enum rt_op_id op, int d);
 /* RT_EFORMAT, naming the dim, unless every dim of the op lies in 1..2^40 (in 0..2^40 for padding, windows,
  * cached tokens and switches) and the op has a result. */
 int rt_op_check(enum rt_op_id op, const int64_t *dim);
-
-#endif

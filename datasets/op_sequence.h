@@ -2,8 +2,7 @@
  * Ops over sequences of tokens: attention, whole, latent or to chosen keys, and recurrences. Their dims, and
  * what they compute and move, as the rows of op.c have it (op.h: flops, bytes, kept).
  */
-#ifndef ROOFTILE_DATASETS_OP_SEQUENCE_H
-#define ROOFTILE_DATASETS_OP_SEQUENCE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -77,5 +76,3 @@ double rt_ssm_kept(const int64_t *dim, double width);
 double rt_causal_conv_flops(const int64_t *dim);
 double rt_causal_conv_bytes(const int64_t *dim, double width);
 double rt_causal_conv_kept(const int64_t *dim, double width);
-
-#endif

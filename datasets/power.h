@@ -3,8 +3,7 @@
  * they allow. The physics of forecasts (models/predictors/roofline) and the health of a measurement
  * (health.h) both start from it.
  */
-#ifndef ROOFTILE_DATASETS_POWER_H
-#define ROOFTILE_DATASETS_POWER_H
+#pragma once
 
 #include "datasets/device.h"
 #include "datasets/dtype.h"
@@ -54,5 +53,3 @@ double rt_long_run(const struct rt_device *device, enum rt_family family, enum r
 double rt_flop_picojoules(const struct rt_device *device, enum rt_dtype dtype, bool matrix);
 /* What switching takes in the device's process over what it takes at 12 nm, as above. */
 double rt_process_energy(const struct rt_device *device);
-
-#endif

@@ -2,8 +2,7 @@
  * Rows of a table, as columns: what no row has takes no memory, whole numbers take as many bytes as the
  * largest needs. A row goes in and out as its struct (struct rt_sample), with everything else missing.
  */
-#ifndef ROOFTILE_DATASETS_ROWS_H
-#define ROOFTILE_DATASETS_ROWS_H
+#pragma once
 
 #include "datasets/fields.h"
 
@@ -51,5 +50,3 @@ void rt_rows_sort(struct rt_rows *rows, const size_t *first, size_t count);
  * equals NaN. */
 struct rt_hash_set;
 int64_t rt_rows_seen(struct rt_hash_set *set, const struct rt_rows *rows, size_t row);
-
-#endif

@@ -30,8 +30,7 @@
  *   out_of_memory   1: it did not fit, and has no time
  *   power_w         the mean power of one of its GPUs, W
  */
-#ifndef ROOFTILE_DATASETS_RUN_ATTRIBUTES_H
-#define ROOFTILE_DATASETS_RUN_ATTRIBUTES_H
+#pragma once
 
 #include "datasets/dataset.h"
 #include "datasets/fabric.h"
@@ -83,5 +82,3 @@ double rt_run_watts(const struct rt_workload *workload, const struct rt_run_attr
 
 /* Reads them for their errors alone: RT_OK or RT_EFORMAT. */
 int rt_run_attributes_check(const struct rt_dataset *dataset, const struct rt_workload *workload);
-
-#endif

@@ -1,6 +1,5 @@
 /* Pictures of measured samples, for `rooftile dataset info` and `rooftile collect`. */
-#ifndef ROOFTILE_DATASETS_SAMPLE_PLOTS_H
-#define ROOFTILE_DATASETS_SAMPLE_PLOTS_H
+#pragma once
 
 #include "base/report.h"
 #include "datasets/dataset.h"
@@ -9,5 +8,3 @@
  * repeated measurements lie apart; samples flagged by op; clock, temperature and power in the samples' order.
  * What the dataset does not hold has no picture. */
 void rt_sample_plots_add(struct rt_report *report, const struct rt_dataset *dataset);
-
-#endif

@@ -12,8 +12,7 @@
  * draw 32.8 bytes a cycle, 46 GB/s on an A100, so that 34 of its 108 SMs keep the memory busy.
  * docs/log/parts.md has what single blocks of AIConfigurator's products draw beside it.
  */
-#ifndef ROOFTILE_DATASETS_SHARE_H
-#define ROOFTILE_DATASETS_SHARE_H
+#pragma once
 
 #include "datasets/device_fields.h"
 
@@ -68,5 +67,3 @@ int rt_device_clock(const struct rt_device *whole, double mhz, struct rt_device 
 
 /* Length of the name of the whole GPU in "NAME (20 of 80 SMs)", with *sms and *of set; 0: no such name. */
 size_t rt_share_parse(const char *name, double *sms, double *of);
-
-#endif

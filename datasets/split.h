@@ -3,8 +3,7 @@
  * of seed, op, dtype, phase and dims. So a shape is on the same side on every device, in every run, and in
  * `train` and `evaluate` alike (the predictor file keeps the seed).
  */
-#ifndef ROOFTILE_DATASETS_SPLIT_H
-#define ROOFTILE_DATASETS_SPLIT_H
+#pragma once
 
 #include "datasets/dataset.h"
 
@@ -24,5 +23,3 @@ struct rt_split_rule {
 /* clang-format on */
 
 enum rt_part rt_split_of(const struct rt_split_rule *rule, const struct rt_sample *sample);
-
-#endif

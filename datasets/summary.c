@@ -3,7 +3,6 @@
 #include "datasets/dataset.h"
 #include "base/status.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,5 @@
 /* What a dataset holds, as tables: counts, ranges, flags. For `rooftile dataset info`. */
-#ifndef ROOFTILE_DATASETS_SUMMARY_H
-#define ROOFTILE_DATASETS_SUMMARY_H
+#pragma once
 
 #include "datasets/dataset.h"
 #include "base/strings.h"
@@ -21,5 +20,3 @@ struct rt_table *rt_summary_attributes(const struct rt_dataset *dataset);
 struct rt_strings rt_summary_attribute_names(const struct rt_dataset *dataset);
 long long rt_summary_attribute_values(const struct rt_dataset *dataset, const char *name,
                                       struct rt_strings *values);
-
-#endif

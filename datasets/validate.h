@@ -2,8 +2,7 @@
  * Does a dataset file follow FORMAT.md, and are its measurements possible? One row per check, with the number
  * of violations and the first or worst of them.
  */
-#ifndef ROOFTILE_DATASETS_VALIDATE_H
-#define ROOFTILE_DATASETS_VALIDATE_H
+#pragma once
 
 #include "datasets/dataset.h"
 
@@ -62,5 +61,3 @@ double rt_sample_least_us(const struct rt_dataset *dataset, const struct rt_samp
  * device's description is wrong: `validate` counts it, and nothing is fitted to it or judged by it. */
 bool rt_sample_is_impossible(const struct rt_dataset *dataset, const struct rt_sample *sample);
 bool rt_time_beats_bound(double latency_us, double least_us); /* false where the bound is NaN */
-
-#endif

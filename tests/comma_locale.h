@@ -1,6 +1,5 @@
 /* A locale with a decimal comma, made by localedef (of the C library) where the system has none. */
-#ifndef ROOFTILE_TESTS_COMMA_LOCALE_H
-#define ROOFTILE_TESTS_COMMA_LOCALE_H
+#pragma once
 
 #include "test.h"
 
@@ -27,5 +26,3 @@ static inline bool rt_test_comma_locale(void)
     snprintf(rt_test_skipped, sizeof rt_test_skipped, "localedef makes no locale with a decimal comma here");
     return false;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* A report's plots, for tests that hold them against the report's own figures. */
-#ifndef ROOFTILE_TESTS_PLOTS_H
-#define ROOFTILE_TESTS_PLOTS_H
+#pragma once
 
 #include "test.h"
 
@@ -45,5 +44,3 @@ static inline size_t count_points(const struct rt_plot *plot)
             count += plot->series[s].count;
     return count;
 }
-
-#endif

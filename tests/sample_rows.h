@@ -1,7 +1,6 @@
 /* Samples of a dataset, compared, and changed where they stand: RT_CHANGE(&dataset, 3, sample.flags |=
  * RT_FLAG_FAILED). */
-#ifndef ROOFTILE_TESTS_SAMPLE_ROWS_H
-#define ROOFTILE_TESTS_SAMPLE_ROWS_H
+#pragma once
 
 #include "datasets/dataset.h"
 
@@ -22,5 +21,3 @@ static inline bool same_samples(const struct rt_dataset *a, const struct rt_data
         same = memcmp(RT_SAMPLE(a, i), RT_SAMPLE(b, i), sizeof(struct rt_sample)) == 0;
     return same;
 }
-
-#endif

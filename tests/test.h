@@ -7,8 +7,7 @@
  *
  * Tests that need the measurements in ../shared ask rt_test_data() and return where it is NULL.
  */
-#ifndef ROOFTILE_TESTS_TEST_H
-#define ROOFTILE_TESTS_TEST_H
+#pragma once
 
 #include <CUnit/Basic.h>
 #include <stdio.h>
@@ -141,5 +140,3 @@ static inline int rt_test_main(const struct rt_test *tests, size_t count)
         static const struct rt_test tests[] = {__VA_ARGS__};                                                 \
         return rt_test_main(tests, RT_COUNT(tests));                                                         \
     }
-
-#endif

@@ -2,8 +2,7 @@
  * Checkpoints: everything needed to go on with training as if it had never stopped. Written between epochs,
  * atomically, to OUT.checkpoint; a run that was killed and resumed gives the same bytes as one that was not.
  */
-#ifndef ROOFTILE_TRAIN_CHECKPOINT_H
-#define ROOFTILE_TRAIN_CHECKPOINT_H
+#pragma once
 
 #include "models/predictors/predictor/predictor.h"
 #include "models/predictors/nn/optimizer.h"
@@ -40,5 +39,3 @@ int rt_checkpoint_save(const char *path, const char *signature, const struct rt_
 int rt_checkpoint_load(const char *path, const char *signature, struct rt_predictor *finished,
                        struct rt_fit *fit);
 void rt_checkpoint_release(struct rt_fit *fit);
-
-#endif

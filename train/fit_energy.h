@@ -15,8 +15,7 @@
  * model on a device from one source, whatever its batch) share what weigh_cells leaves them, so that a corpus
  * of 400 rows does not outweigh one of 40. The fit is robust.h's.
  */
-#ifndef ROOFTILE_TRAIN_FIT_ENERGY_H
-#define ROOFTILE_TRAIN_FIT_ENERGY_H
+#pragma once
 
 #include "models/predictors/predictor/energy_model.h"
 
@@ -61,5 +60,3 @@ double rt_energy_observation_watts(const struct rt_energy_observation *observati
 int rt_energy_fit(const struct rt_energy_observation *observations, size_t count, const char *const *names,
                   size_t device_count, const struct rt_energy_fit_options *options,
                   struct rt_energy_model *model);
-
-#endif

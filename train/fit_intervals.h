@@ -1,7 +1,6 @@
 /* Conformal intervals of a net (models/predictors/predictor/conformal_interval.h): half-widths for known
  * devices from the validation rows, for unseen ones from fits that leave each device out in turn. */
-#ifndef ROOFTILE_TRAIN_FIT_INTERVALS_H
-#define ROOFTILE_TRAIN_FIT_INTERVALS_H
+#pragma once
 
 #include "train/fit_network.h"
 
@@ -44,5 +43,3 @@ int rt_intervals_fit(struct rt_training *training, struct rt_network_fit *fit);
 
 /* Fits the net of the recipe and adds it to the predictor; nothing where the data has no rows for it. */
 int rt_links_fit(struct rt_training *training, const struct rt_recipe *recipe);
-
-#endif

@@ -1,6 +1,5 @@
 /* Fitting one network: its rows, the epochs of minibatches, early stopping. */
-#ifndef ROOFTILE_TRAIN_FIT_NETWORK_H
-#define ROOFTILE_TRAIN_FIT_NETWORK_H
+#pragma once
 
 #include "models/predictors/nn/optimizer.h"
 #include "models/predictors/nn/step.h"
@@ -92,5 +91,3 @@ void rt_network_fit_finish(struct rt_network_fit *fit);
 
 /* An option, or the recipe's default where it is 0. */
 int rt_option_or_recipe(int option, int recipe);
-
-#endif

@@ -2,8 +2,7 @@
  * How wrong the energy model is on GPUs that it does not know: every chip left out in turn, the population
  * fitted to all others; then the effects of each left-out GPU fitted to one of its runs, several in turn.
  */
-#ifndef ROOFTILE_TRAIN_JUDGE_ENERGY_H
-#define ROOFTILE_TRAIN_JUDGE_ENERGY_H
+#pragma once
 
 #include "train/fit_energy.h"
 
@@ -29,5 +28,3 @@ int rt_energy_leave_each_out(const struct rt_energy_folds *folds, rt_energy_visi
 /* Sets the intervals of `model` by those errors: conformal quantiles in which every GPU weighs alike. None
  * where the observations are of one chip. */
 int rt_energy_fit_intervals(const struct rt_energy_folds *folds, struct rt_energy_model *model);
-
-#endif

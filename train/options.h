@@ -1,6 +1,5 @@
 /* What a training is asked for. */
-#ifndef ROOFTILE_TRAIN_OPTIONS_H
-#define ROOFTILE_TRAIN_OPTIONS_H
+#pragma once
 
 #include "base/options.h"
 #include "models/predictors/predictor/predictor.h"
@@ -21,5 +20,3 @@ struct rt_train_options {
     bool keep_all; /* fit also to throttled sessions (models/predictors/predictor/throttling.h) and impossible
                       samples */
 };
-
-#endif

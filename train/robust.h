@@ -5,8 +5,7 @@
  * normal. Outliers get a weight near 0, and a direction that the measurements do not determine stays at the
  * prior mean. Gauss-Newton with reweighting (Lange, Little and Taylor 1989); no randomness.
  */
-#ifndef ROOFTILE_TRAIN_ROBUST_H
-#define ROOFTILE_TRAIN_ROBUST_H
+#pragma once
 
 #include <stddef.h>
 
@@ -41,5 +40,3 @@ struct rt_robust_fit {
 /* parameter (parameters): where the fit starts, and what it finds. What `evaluate` failed with, else RT_OK.
  */
 int rt_robust_fit(const struct rt_robust_problem *problem, double *parameter, struct rt_robust_fit *out);
-
-#endif

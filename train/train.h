@@ -2,8 +2,7 @@
  * Training: a predictor of some kind is fitted to a dataset, one net for each recipe of the kind. Same data,
  * options, seed and number of threads give the same bytes.
  */
-#ifndef ROOFTILE_TRAIN_TRAIN_H
-#define ROOFTILE_TRAIN_TRAIN_H
+#pragma once
 
 #include "base/table.h"
 #include "train/options.h"
@@ -18,5 +17,3 @@ int rt_train(const struct rt_dataset *dataset, const struct rt_train_options *op
 /* Options as words behind `rooftile train` give them, such as "--patience=3". Lists (families, what is held
  * out) may not be among them. RT_EUSAGE where one is wrong. In cmd_train.c. */
 int rt_train_options_read(const struct rt_names *words, struct rt_train_options *out);
-
-#endif

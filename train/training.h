@@ -1,6 +1,5 @@
 /* One run of `rooftile train`: its data and options, the nets that are finished, the checkpoint. */
-#ifndef ROOFTILE_TRAIN_TRAINING_H
-#define ROOFTILE_TRAIN_TRAINING_H
+#pragma once
 
 #include "base/progress.h"
 #include "base/table.h"
@@ -47,5 +46,3 @@ extern const size_t rt_train_column_count;
 void rt_training_summarise(struct rt_training *training, const struct rt_recipe *recipe,
                            const struct rt_training_rows_left_out *left_out, size_t train, size_t validation,
                            const struct rt_fit *fit, double started);
-
-#endif

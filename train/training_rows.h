@@ -1,7 +1,6 @@
 /* The rows that a net is fitted to: features, bounds and measured targets of its samples, in a training and a
  * validation part. */
-#ifndef ROOFTILE_TRAIN_TRAINING_ROWS_H
-#define ROOFTILE_TRAIN_TRAINING_ROWS_H
+#pragma once
 
 #include "models/predictors/predictor/predictor.h"
 #include "datasets/health.h"
@@ -57,5 +56,3 @@ void rt_training_rows_weigh(struct rt_training_rows *rows, double small_us);
  */
 void rt_training_rows_standardise(struct rt_family_net *net, struct rt_training_rows *train,
                                   struct rt_training_rows *validation, double clip_margin);
-
-#endif

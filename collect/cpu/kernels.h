@@ -10,8 +10,7 @@
  *
  * All matrices are row-major; linear's weight is (n, k), as frameworks store it.
  */
-#ifndef ROOFTILE_COLLECT_CPU_KERNELS_H
-#define ROOFTILE_COLLECT_CPU_KERNELS_H
+#pragma once
 
 #include "datasets/op.h"
 
@@ -69,5 +68,3 @@ void rt_cpu_triad(float *a, const float *b, const float *c, float scalar, size_t
 
 /* Can a convolution of these dims be run? Channels first; dims may be missing. */
 bool rt_cpu_conv_can(const int64_t *dim);
-
-#endif

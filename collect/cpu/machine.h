@@ -1,6 +1,5 @@
 /* What the operating system reports about this machine's CPU: /proc/cpuinfo, /sys, sysconf, sysinfo. */
-#ifndef ROOFTILE_COLLECT_CPU_MACHINE_H
-#define ROOFTILE_COLLECT_CPU_MACHINE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,5 +23,3 @@ void rt_cpu_machine_read(struct rt_cpu_machine *out);
 /* Value of the first "key : value" line of /proc/cpuinfo's text, blanks trimmed and runs of them made one.
  * false where there is none. */
 bool rt_cpuinfo_value(const char *text, const char *key, char *value, size_t size);
-
-#endif

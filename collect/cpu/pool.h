@@ -4,8 +4,7 @@
  * has none of its own. A thread that starts late (the operating system ran something else) delays nothing: a
  * launch ends when its tiles are done.
  */
-#ifndef ROOFTILE_COLLECT_CPU_POOL_H
-#define ROOFTILE_COLLECT_CPU_POOL_H
+#pragma once
 
 #include <stddef.h>
 
@@ -17,5 +16,3 @@ void rt_pool_free(struct rt_pool *pool); /* accepts NULL */
 
 /* Calls tile(job, 0 .. tiles-1), each once; returns when all have returned. */
 void rt_pool_run(struct rt_pool *pool, rt_pool_tile tile, const void *job, size_t tiles);
-
-#endif

@@ -7,8 +7,7 @@
  *
  * Since 2020 only root may read the counters (CVE-2020-8694). ROOFTILE_POWERCAP names another folder.
  */
-#ifndef ROOFTILE_COLLECT_CPU_RAPL_H
-#define ROOFTILE_COLLECT_CPU_RAPL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,5 +33,3 @@ void rt_rapl_open(struct rt_rapl *out);
  * again once between two calls. NaN where one cannot be read (`missing` then says why), or fell without a
  * range. */
 double rt_rapl_taken_mj(struct rt_rapl *rapl);
-
-#endif

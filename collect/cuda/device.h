@@ -1,7 +1,6 @@
 /* GPUs and their descriptors, from what the driver reports without a context, so that it costs no GPU memory.
  */
-#ifndef ROOFTILE_COLLECT_CUDA_DEVICE_H
-#define ROOFTILE_COLLECT_CUDA_DEVICE_H
+#pragma once
 
 #include "collect/cuda/driver.h"
 #include "datasets/device.h"
@@ -47,5 +46,3 @@ const char *rt_cuda_peaks_source(const struct rt_cuda_gpu_found *found);
 /* The context of such a share; the primary context must be retained. Destroy with driver->green_free. */
 int rt_cuda_share_open(const struct rt_cuda_driver *driver, CUdevice device, const char *name, int asked,
                        CUgreenCtx *share, CUcontext *context);
-
-#endif

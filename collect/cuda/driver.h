@@ -5,8 +5,7 @@
  *
  * Source of all names and meanings: NVIDIA, CUDA Driver API reference, version 13.0.
  */
-#ifndef ROOFTILE_COLLECT_CUDA_DRIVER_H
-#define ROOFTILE_COLLECT_CUDA_DRIVER_H
+#pragma once
 
 #include "datasets/device.h"
 
@@ -113,5 +112,3 @@ enum rt_cuda_found { RT_CUDA_ABSENT, RT_CUDA_LACKS_SYMBOLS, RT_CUDA_FOUND };
 /* Fills `table` and never closes the library again. Of LACKS_SYMBOLS, *lacks is the first one. */
 enum rt_cuda_found rt_cuda_library_load(const struct rt_cuda_library *library, void *table,
                                         const char **lacks);
-
-#endif

@@ -5,8 +5,7 @@
  * (64 sets at most: the L2 is also flushed between cold runs), or less where memory is short. A shape of
  * which not one set fits is refused.
  */
-#ifndef ROOFTILE_COLLECT_CUDA_MEMORY_H
-#define ROOFTILE_COLLECT_CUDA_MEMORY_H
+#pragma once
 
 #include "collect/cuda/jobs/job.h"
 
@@ -47,5 +46,3 @@ size_t rt_cuda_padded(size_t bytes); /* to RT_CUDA_ALIGNED */
 /* The addresses of run `run`: sets in turn. */
 void rt_cuda_operands_of(const struct rt_cuda_operands *operands, uint64_t run,
                          CUdeviceptr to[RT_CUDA_OPERANDS]);
-
-#endif

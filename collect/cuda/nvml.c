@@ -1,6 +1,5 @@
 /* NVML, opened at run time. See nvml.h. */
 #include "collect/cuda/nvml.h"
-#include "collect/cuda/driver.h"
 #include "base/status.h"
 
 #include <dlfcn.h>

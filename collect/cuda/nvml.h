@@ -6,8 +6,7 @@
  * Source of names, numbers and meanings: NVIDIA, NVML API reference, release 580. Its header is not in the
  * CUDA toolkit, so nvml.c declares the few functions that are called.
  */
-#ifndef ROOFTILE_COLLECT_CUDA_NVML_H
-#define ROOFTILE_COLLECT_CUDA_NVML_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -41,5 +40,3 @@ uint64_t rt_nvml_reasons(void *device);
  * clocks set by the user). *fault: it ends when the board cools or its power supply recovers; false for the
  * power limit, at which large products always run. */
 const char *rt_nvml_throttle(uint64_t reasons, bool *fault);
-
-#endif

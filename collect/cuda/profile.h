@@ -7,8 +7,7 @@
  * measures without it. Without CUPTI, or without permission to use it, kernels have the names their jobs give
  * them; no measurement is lost.
  */
-#ifndef ROOFTILE_COLLECT_CUDA_PROFILE_H
-#define ROOFTILE_COLLECT_CUDA_PROFILE_H
+#pragma once
 
 #include "collect/cuda/jobs/job.h"
 
@@ -19,5 +18,3 @@ int rt_cuda_profile(struct rt_cuda_gpu *gpu, struct rt_cuda_job *job, const CUde
 
 /* Why kernels are not profiled, in a few words; NULL where they are. */
 const char *rt_cuda_profile_missing(void);
-
-#endif

@@ -16,8 +16,7 @@
  * the host launches more slowly than the GPU computes, the time includes the GPU's waits, as in a framework;
  * the host's launch time is returned too.
  */
-#ifndef ROOFTILE_COLLECT_CUDA_SEQUENCE_H
-#define ROOFTILE_COLLECT_CUDA_SEQUENCE_H
+#pragma once
 
 #include "collect/cuda/timing.h"
 
@@ -36,5 +35,3 @@ void rt_cuda_sequence_free(struct rt_cuda_sequence *sequence);
 /* us: forward, the rest, and the host's time to queue launches while the GPU ran. */
 int rt_cuda_sequence_time(struct rt_cuda_sequence *sequence, struct rt_cuda_timer *timer, rt_cuda_watch watch,
                           void *watcher, double us[3]);
-
-#endif

@@ -20,8 +20,7 @@
  *   RT_CUDA_WITH_LAUNCH   the empty kernel: the host's time for the call on an idle stream, plus the GPU's
  *                         time between events: the cost of a kernel that computes nothing
  */
-#ifndef ROOFTILE_COLLECT_CUDA_TIMING_H
-#define ROOFTILE_COLLECT_CUDA_TIMING_H
+#pragma once
 
 #include "collect/cuda/memory.h"
 
@@ -75,5 +74,3 @@ enum { RT_CUDA_TRIES = 3 };                                 /* of a queue that t
 int rt_cuda_not_blocked(const struct rt_cuda_timer *timer); /* RT_EIO: every try was too slow */
 
 double rt_cuda_now_s(void);
-
-#endif

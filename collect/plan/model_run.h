@@ -3,8 +3,7 @@
  * samples, and then run all in launch order (model_timing.h), as a workload (workloads.h).
  * docs/guide/collect.md says what such a workload is and is not.
  */
-#ifndef ROOFTILE_COLLECT_PLAN_MODEL_RUN_H
-#define ROOFTILE_COLLECT_PLAN_MODEL_RUN_H
+#pragma once
 
 #include "base/hash_set.h"
 #include "collect/backend.h"
@@ -66,5 +65,3 @@ void rt_model_run_release(struct rt_model_run *run);
 
 /* Adds its distinct kernels to a plan. */
 void rt_model_run_plan(const struct rt_model_run *run, struct rt_plan *plan);
-
-#endif

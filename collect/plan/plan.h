@@ -2,8 +2,7 @@
  * A plan: a list of distinct tasks. Each is measured on every device before the next begins, so a plan may be
  * stopped anywhere. plans.h makes plans by name or from a file.
  */
-#ifndef ROOFTILE_COLLECT_PLAN_PLAN_H
-#define ROOFTILE_COLLECT_PLAN_PLAN_H
+#pragma once
 
 #include "base/hash_set.h"
 #include "collect/backend.h"
@@ -58,5 +57,3 @@ struct rt_plan_request {
     uint64_t seed;
     size_t count; /* tasks at most */
 };
-
-#endif

@@ -12,8 +12,7 @@
  *     bmm,batch=16,m=512,n=512,k=64
  *     conv2d,batch=8,in_channels=64,...,dtype=fp16,phase=backward,layout=nhwc
  */
-#ifndef ROOFTILE_COLLECT_PLAN_PLANS_H
-#define ROOFTILE_COLLECT_PLAN_PLANS_H
+#pragma once
 
 #include "collect/plan/plan.h"
 
@@ -33,5 +32,3 @@ int rt_plan_models(const struct rt_plan_request *request, struct rt_plan *out);
 
 /* Lines whose op or dtype is not requested are left out. */
 int rt_plan_read(const char *path, const struct rt_plan_request *request, struct rt_plan *out);
-
-#endif

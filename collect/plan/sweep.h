@@ -3,8 +3,7 @@
  * points are shapes. Shapes are log-uniform over the ranges in the order of a Halton sequence (Halton 1960),
  * shifted by seed and op (Cranley and Patterson 1976), so that any prefix covers the ranges evenly.
  */
-#ifndef ROOFTILE_COLLECT_PLAN_SWEEP_H
-#define ROOFTILE_COLLECT_PLAN_SWEEP_H
+#pragma once
 
 #include "collect/plan/plan.h"
 
@@ -46,5 +45,3 @@ void rt_plan_sweep(struct rt_plan *plan, const struct rt_plan_request *request, 
 /* A step through `count` elements that visits all of them, spread evenly from the start: about the golden
  * ratio of the count, and coprime to it. */
 size_t rt_golden_step(size_t count);
-
-#endif

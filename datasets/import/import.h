@@ -8,8 +8,7 @@
  *   sample_table  rows of a CSV file -> samples of ops, by a table of columns
  *   neusight, neusight_models, aiconfigurator, workloads, exported_csv, table    the sources
  */
-#ifndef ROOFTILE_DATASETS_IMPORT_IMPORT_H
-#define ROOFTILE_DATASETS_IMPORT_IMPORT_H
+#pragma once
 
 #include "datasets/dataset.h"
 
@@ -95,5 +94,3 @@ void rt_import_suggest(struct rt_text *list); /* .suggests of rows (base/options
  * RT_EUSAGE where none has the name. *out is stamped. */
 int rt_import(const char *format, const char *path, const struct rt_import_options *options,
               struct rt_dataset *out, struct rt_import_report *report);
-
-#endif

@@ -1,6 +1,5 @@
 /* What NeuSight's two readers share: kernels and devices (neusight.c), whole models (neusight_models.c). */
-#ifndef ROOFTILE_DATASETS_IMPORT_NEUSIGHT_H
-#define ROOFTILE_DATASETS_IMPORT_NEUSIGHT_H
+#pragma once
 
 #include "datasets/dataset.h"
 #include "datasets/import/tree.h"
@@ -27,5 +26,3 @@ void rt_neusight_add_label(struct rt_import_file *file, json_t *root);
  * along the hull, without those of its pieces that span less than a fiftieth of the rows (what the last
  * kernels take). Does nothing with fewer than RT_DRIFT_ROWS. */
 void rt_session_drift_remove(double *time_us, size_t count);
-
-#endif

@@ -3,8 +3,7 @@
  * its files have and how they give the dims of its ops. Every other column becomes an attribute of the row's
  * group, under its own name.
  */
-#ifndef ROOFTILE_DATASETS_IMPORT_SAMPLE_TABLE_H
-#define ROOFTILE_DATASETS_IMPORT_SAMPLE_TABLE_H
+#pragma once
 
 #include "datasets/import/tree.h"
 
@@ -43,5 +42,3 @@ struct rt_sample_table {
 /* Reads all rows of the file. */
 void rt_import_samples(struct rt_import_file *file, struct rt_csv *csv, const struct rt_sample_table *table,
                        void *context);
-
-#endif

@@ -6,8 +6,7 @@
  * what the file is where it holds no measurements. Device numbers are rows of the tree's devices; groups and
  * strings are the file's own until the merge.
  */
-#ifndef ROOFTILE_DATASETS_IMPORT_TREE_H
-#define ROOFTILE_DATASETS_IMPORT_TREE_H
+#pragma once
 
 #include "base/csv.h"
 #include "base/file.h"
@@ -108,5 +107,3 @@ int32_t rt_import_file_kernel(struct rt_import_file *file, struct rt_import_last
 int32_t rt_import_file_group(struct rt_import_file *file, const struct rt_csv *csv,
                              const struct rt_csv_field *row, const int *columns, size_t count,
                              const char *latency_statistic);
-
-#endif

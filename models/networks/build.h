@@ -7,8 +7,7 @@
  * is accumulated by one addition, as NeuSight counts it (ASPLOS 2025, section 4.4). Every function returns
  * the number of its node; inputs are such numbers.
  */
-#ifndef ROOFTILE_MODELS_NETWORKS_BUILD_H
-#define ROOFTILE_MODELS_NETWORKS_BUILD_H
+#pragma once
 
 #include "models/networks/graph.h"
 
@@ -199,5 +198,3 @@ int64_t rt_build_shard(int64_t elements, int64_t parts);
 /* Adds a block with the optimizer's kernel, where options have one, for all parameters of the graph (shared
  * ones once). Call last. */
 void rt_build_optimizer(struct rt_graph *graph);
-
-#endif

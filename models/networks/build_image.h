@@ -11,8 +11,7 @@
  * Elementwise kernels are batch * channels x height * width, or batch * height * width x channels where
  * options.channels_last.
  */
-#ifndef ROOFTILE_MODELS_NETWORKS_BUILD_IMAGE_H
-#define ROOFTILE_MODELS_NETWORKS_BUILD_IMAGE_H
+#pragma once
 
 #include "models/networks/build.h"
 
@@ -121,5 +120,3 @@ struct rt_image rt_image_conv_bn(struct rt_graph *graph, const char *name, struc
 
 /* x as rows x cols of elements that are neighbours. */
 void rt_image_matrix(const struct rt_graph *graph, struct rt_image x, int64_t *rows, int64_t *cols);
-
-#endif

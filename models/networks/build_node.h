@@ -1,6 +1,5 @@
 /* The steps that all operators of build.h share. Internal to models/networks. */
-#ifndef ROOFTILE_MODELS_NETWORKS_BUILD_NODE_H
-#define ROOFTILE_MODELS_NETWORKS_BUILD_NODE_H
+#pragma once
 
 #include "models/networks/graph.h"
 
@@ -60,5 +59,3 @@ void rt_node_save(struct rt_graph *graph, uint32_t node);
  * (torch/csrc/autograd/input_buffer.cpp). A value from outside a block that repeats (the encoder's states)
  * was read by the repetition before; the block's own input is the output of that repetition. */
 bool rt_node_begin_backward(struct rt_graph *graph, uint32_t node);
-
-#endif

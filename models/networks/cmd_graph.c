@@ -2,7 +2,6 @@
 #include "base/report_files.h"
 #include "base/status.h"
 #include "base/text.h"
-#include "datasets/run_attributes.h"
 #include "models/networks/architectures/parts.h"
 #include "models/networks/architectures/types.h"
 #include "models/networks/vision/vision.h"

@@ -1,6 +1,5 @@
 /* Reading a config.json that is parsed already: of a file, or of the zoo. Internal to models/networks. */
-#ifndef ROOFTILE_MODELS_NETWORKS_CONFIG_H
-#define ROOFTILE_MODELS_NETWORKS_CONFIG_H
+#pragma once
 
 #include "models/networks/sizes.h"
 
@@ -60,5 +59,3 @@ const char *rt_config_other_name(const char *key);
 /* config_dtype.c. The model's dtype, or that of its quantisation. What cannot be forecast is kept as a
  * sentence in the model, since a dtype that a user gives replaces it. `part`: the language part. */
 void rt_config_read_dtype(const json_t *root, const json_t *part, const char *where, struct rt_model *model);
-
-#endif

@@ -1,7 +1,6 @@
 /* Layers that differ: what a config lists of each, and the kinds of layers that follow. See config.h. */
 #include "models/networks/config.h"
 #include "base/status.h"
-#include "models/networks/architectures/fields.h"
 #include "models/networks/architectures/parts.h"
 
 #include <inttypes.h>

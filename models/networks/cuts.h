@@ -1,7 +1,6 @@
 /* How a training step is cut over GPUs, and what of it is trained: which cuts go together and fit the model.
  */
-#ifndef ROOFTILE_MODELS_NETWORKS_CUTS_H
-#define ROOFTILE_MODELS_NETWORKS_CUTS_H
+#pragma once
 
 #include "models/networks/graph.h"
 #include "models/networks/sizes.h"
@@ -12,5 +11,3 @@ bool rt_is_stack(const struct rt_model *model);
 /* `options`: the graph's, settled. RT_EUSAGE: the sentence says which would do. */
 int rt_check_cuts(const struct rt_parallelism *parallel, const struct rt_graph_options *options,
                   const struct rt_model *model);
-
-#endif

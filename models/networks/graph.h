@@ -6,8 +6,7 @@
  * kernels of the forward, backward and accumulation phases. Sizes are in elements; FLOPs and bytes are of one
  * call. Graphs know neither devices nor predictors: predict/step/forecast.h puts them together.
  */
-#ifndef ROOFTILE_MODELS_NETWORKS_GRAPH_H
-#define ROOFTILE_MODELS_NETWORKS_GRAPH_H
+#pragma once
 
 #include "datasets/call.h"
 #include "models/networks/parallelism.h"
@@ -457,5 +456,3 @@ struct rt_graph_totals {
     double parameters, frozen;                           /* on one device; of them not trained */
 };
 void rt_graph_totals(const struct rt_graph *graph, struct rt_graph_totals *out);
-
-#endif

@@ -2,7 +2,6 @@
 #include "models/networks/hub.h"
 #include "base/file.h"
 #include "base/status.h"
-#include "base/text.h"
 
 #include <ctype.h>
 #include <dirent.h>

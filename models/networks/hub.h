@@ -1,7 +1,6 @@
 /* Ids of the Hugging Face Hub: "org/name", the addresses of its pages, and the config.json files that its
  * tools keep on this machine. Nothing is fetched. Internal to models/networks. */
-#ifndef ROOFTILE_MODELS_NETWORKS_HUB_H
-#define ROOFTILE_MODELS_NETWORKS_HUB_H
+#pragma once
 
 /* The id that a spec names: "org/name" itself, or an address of the model (https://huggingface.co/org/name,
  * with or without /tree/main, /resolve/main/config.json or a slash behind it; also of old models without an
@@ -14,5 +13,3 @@ char *rt_hub_id(const char *spec);
 char *rt_hub_cached(const char *id);
 /* Where it looks, for sentences. Free it. */
 char *rt_hub_folder(void);
-
-#endif

@@ -9,8 +9,7 @@
  * from the first kernel that makes it to the last that reads it; those of weights until the optimizer has
  * stepped (zero_grad frees them: set_to_none, the default since PyTorch 2.0).
  */
-#ifndef ROOFTILE_MODELS_NETWORKS_MEMORY_H
-#define ROOFTILE_MODELS_NETWORKS_MEMORY_H
+#pragma once
 
 #include "models/networks/graph.h"
 #include "models/networks/parallelism.h"
@@ -78,5 +77,3 @@ void rt_graph_memory_of(const struct rt_graph *graph, const struct rt_tensor_sch
 /* `options` NULL: one device. */
 void rt_graph_memory(const struct rt_graph *graph, const struct rt_memory_options *options,
                      struct rt_graph_memory *out);
-
-#endif

@@ -1,6 +1,5 @@
 /* Models by name or config.json. */
-#ifndef ROOFTILE_MODELS_NETWORKS_MODEL_H
-#define ROOFTILE_MODELS_NETWORKS_MODEL_H
+#pragma once
 
 #include "models/networks/model_graph.h"
 
@@ -23,5 +22,3 @@ int rt_zoo_model(size_t i, struct rt_model *out);
 int rt_hub_each(int (*visit)(void *context, const struct rt_model *model), void *context);
 /* .suggests of rows (base/options.h): all models by name; files. */
 void rt_model_suggest(struct rt_text *list);
-
-#endif

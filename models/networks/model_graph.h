@@ -1,6 +1,5 @@
 /* The graph that follows from a model's sizes, and what a step of it reads. */
-#ifndef ROOFTILE_MODELS_NETWORKS_MODEL_GRAPH_H
-#define ROOFTILE_MODELS_NETWORKS_MODEL_GRAPH_H
+#pragma once
 
 #include "models/networks/sizes.h"
 
@@ -40,5 +39,3 @@ bool rt_model_overlong(const struct rt_model *model, const struct rt_graph_optio
 
 /* Parameters of the whole model. */
 double rt_model_parameters(const struct rt_model *model);
-
-#endif

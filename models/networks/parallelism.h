@@ -14,8 +14,7 @@
  * data x context) and pipeline outermost: a group of a kind that is told first has its members nearest to
  * each other, so that tensor groups stay within a server.
  */
-#ifndef ROOFTILE_MODELS_NETWORKS_PARALLELISM_H
-#define ROOFTILE_MODELS_NETWORKS_PARALLELISM_H
+#pragma once
 
 #include "datasets/fabric.h"
 
@@ -110,5 +109,3 @@ static inline int64_t rt_parallelism_gpus(const struct rt_parallelism *parallel)
     return parallel->data * parallel->tensor * parallel->pipeline * parallel->attention * context *
            rt_parallelism_sequence(parallel);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Graphs for readers: reports (text, JSON) and Graphviz's dot. `model` is the name that the title has. */
-#ifndef ROOFTILE_MODELS_NETWORKS_REPORT_H
-#define ROOFTILE_MODELS_NETWORKS_REPORT_H
+#pragma once
 
 #include "base/report.h"
 #include "models/networks/graph.h"
@@ -12,5 +11,3 @@ struct rt_report *rt_graph_report(const struct rt_graph *graph, const char *mode
 
 /* A cluster per block, a box per node, an arrow from each node to its readers. */
 void rt_graph_print_dot(const struct rt_graph *graph, const char *model, FILE *file);
-
-#endif

@@ -2,7 +2,6 @@
 #include "models/networks/sequences.h"
 #include "base/status.h"
 #include "base/strings.h"
-#include "base/text.h"
 
 #include <ctype.h>
 #include <inttypes.h>

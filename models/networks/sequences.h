@@ -3,8 +3,7 @@
  * one of 512 behind 4096 cached ones (a prefix that is shared, or the chunks before). Of sequences that
  * decode the list holds their contexts: "1000,2000x8".
  */
-#ifndef ROOFTILE_MODELS_NETWORKS_SEQUENCES_H
-#define ROOFTILE_MODELS_NETWORKS_SEQUENCES_H
+#pragma once
 
 #include "models/networks/graph.h"
 
@@ -36,5 +35,3 @@ json_t *rt_sequences_json(const struct rt_sequences *group, size_t count);
 /* Sets the groups of a step, its batch (their number) and its sequence and context (means, rounded). `list`
  * must outlive `options`. */
 void rt_sequences_set(const struct rt_sequence_list *list, struct rt_graph_options *options);
-
-#endif

@@ -2,8 +2,7 @@
  * Models as sizes: what a Hugging Face config.json holds of a transformer. What one architecture has and
  * another has not is a file of architectures/types. Models of images are known by name only: rows of vision/.
  */
-#ifndef ROOFTILE_MODELS_NETWORKS_SIZES_H
-#define ROOFTILE_MODELS_NETWORKS_SIZES_H
+#pragma once
 
 #include "models/networks/graph.h"
 
@@ -381,5 +380,3 @@ int rt_model_load_as(const char *path, const char *type, struct rt_model *out);
 /* The dtype of a step that was asked for without one: the config's, else fp32. RT_EFORMAT where the config
  * has one that cannot be forecast; the sentence names it. */
 int rt_model_dtype(const struct rt_model *model, enum rt_dtype *out);
-
-#endif

@@ -4,8 +4,7 @@
  * of any step are built; others hold a graph that was traced, of one step and size. An importer is a folder
  * here and a row in source.c.
  */
-#ifndef ROOFTILE_MODELS_NETWORKS_SOURCE_H
-#define ROOFTILE_MODELS_NETWORKS_SOURCE_H
+#pragma once
 
 #include "models/networks/onnx/onnx.h"
 #include "models/networks/model.h"
@@ -61,5 +60,3 @@ static inline bool rt_model_source_sized(const struct rt_model_source *source)
  * fusion matter; layers are for that alone. */
 int rt_model_source_graph(const struct rt_model_source *source, const struct rt_graph_options *options,
                           int64_t layers, struct rt_graph *out);
-
-#endif

@@ -28,8 +28,7 @@
  *
  * Errors name the fields of struct rt_step as users know them: {kv_cache} (base/status.h).
  */
-#ifndef ROOFTILE_MODELS_NETWORKS_STEP_H
-#define ROOFTILE_MODELS_NETWORKS_STEP_H
+#pragma once
 
 #include "datasets/device.h"
 #include "datasets/run_attributes.h"
@@ -226,5 +225,3 @@ json_t *rt_settled_step_assumed(const struct rt_settled_step *settled);
 /* The same for people, "bf16, by a server, 1024 tokens"; NULL: nothing that bears on the time. Free with
  * free(). */
 char *rt_settled_step_assumed_words(const struct rt_settled_step *settled);
-
-#endif

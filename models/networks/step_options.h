@@ -2,8 +2,7 @@
  * The options that say what a step is and what runs it, as commands share them: rows of their tables
  * (base/options.h) that fill a struct rt_step. Only the command line knows that a field is called --kv-cache.
  */
-#ifndef ROOFTILE_MODELS_NETWORKS_STEP_OPTIONS_H
-#define ROOFTILE_MODELS_NETWORKS_STEP_OPTIONS_H
+#pragma once
 
 #include "base/options.h"
 #include "models/networks/step.h"
@@ -141,5 +140,3 @@
         "cluster", 0, "FILE", RT_TEXT(type, member.cluster, .reads = rt_reads_path),                         \
             "The servers from a file of JSON (docs/guide/predict.md); options beside it hold"                \
     }
-
-#endif

@@ -1,6 +1,5 @@
 /* Makes of towers of images, by the types of the models that have them. See tower.h. */
 #include "models/networks/tower.h"
-#include "base/array.h"
 #include "base/status.h"
 #include "datasets/run_attributes.h"
 #include "models/networks/build.h"

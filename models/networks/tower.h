@@ -3,8 +3,7 @@
  * part, whose tokens stand among those of the prompt. A make of tower is a row of tower.c: traits, and the
  * keys that hold its sizes; architectures/served_tower.c builds what LLM servers run.
  */
-#ifndef ROOFTILE_MODELS_NETWORKS_TOWER_H
-#define ROOFTILE_MODELS_NETWORKS_TOWER_H
+#pragma once
 
 #include "models/networks/sizes.h"
 
@@ -27,5 +26,3 @@ int64_t rt_vision_tower_tokens(const struct rt_vision_tower *tower, int64_t side
 
 /* RT_EUSAGE where images of that side cannot be cut into its patches. */
 int rt_vision_tower_check(const struct rt_model *model, int64_t side);
-
-#endif

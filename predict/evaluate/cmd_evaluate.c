@@ -2,7 +2,6 @@
 #include "base/options.h"
 #include "base/report_files.h"
 #include "base/status.h"
-#include "base/text.h"
 #include "base/threads.h"
 #include "datasets/dataset_input.h"
 #include "predict/evaluate/property.h"

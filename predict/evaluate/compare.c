@@ -3,7 +3,6 @@
 #include "base/array.h"
 #include "base/sort.h"
 #include "base/status.h"
-#include "base/text.h"
 #include "datasets/summary.h"
 #include "models/predictors/predictor/fitted_keys.h"
 #include "predict/step/forecast_graphs.h"

@@ -3,8 +3,7 @@
  * other, and how long what is in both takes in B, as a share of A: by device, family (runs: mode) and dtype,
  * as the median and the tenth and ninetieth of a hundred.
  */
-#ifndef ROOFTILE_PREDICT_EVALUATE_COMPARE_H
-#define ROOFTILE_PREDICT_EVALUATE_COMPARE_H
+#pragma once
 
 #include "base/options.h"
 #include "base/report.h"
@@ -23,5 +22,3 @@ int rt_compare_predictors(const struct rt_predictor sides[2], const struct rt_na
 /* Their descriptions, and the same steps by one predictor. */
 int rt_compare_devices(const struct rt_device sides[2], const struct rt_predictor *predictor,
                        const struct rt_names *models, struct rt_report *report);
-
-#endif

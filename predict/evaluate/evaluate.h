@@ -11,8 +11,7 @@
  * network for the op and dtype was not fitted to the device. Candidates that are fitted to nothing (roofline)
  * follow the reference, the first candidate that is.
  */
-#ifndef ROOFTILE_PREDICT_EVALUATE_EVALUATE_H
-#define ROOFTILE_PREDICT_EVALUATE_EVALUATE_H
+#pragma once
 
 #include "predict/evaluate/evaluation.h"
 #include "predict/evaluate/run_steps.h"
@@ -66,5 +65,3 @@ int rt_score_energy(struct rt_evaluation *evaluation, const struct rt_dataset *d
  * none. `devices`: the dataset's, completed. */
 void rt_score_curves(struct rt_evaluation *evaluation, const struct rt_dataset *dataset,
                      const struct rt_device *devices);
-
-#endif

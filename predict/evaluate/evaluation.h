@@ -2,8 +2,7 @@
  * An evaluation: its rows, columns and pools, and what was left out. What is measured beside the time of runs
  * is in quantity.h.
  */
-#ifndef ROOFTILE_PREDICT_EVALUATE_EVALUATION_H
-#define ROOFTILE_PREDICT_EVALUATE_EVALUATION_H
+#pragma once
 
 #include "base/options.h"
 #include "models/predictors/predictor/predictor.h"
@@ -298,5 +297,3 @@ void rt_scored_pools_release(struct rt_scored_pools *pools);
 /* Do groups that meet both conditions differ in the key? */
 bool rt_scored_several(const struct rt_evaluation *evaluation, enum rt_scored_key key,
                        struct rt_scored_where first, struct rt_scored_where second);
-
-#endif

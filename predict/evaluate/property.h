@@ -1,6 +1,5 @@
 /* What errors of kernels and of runs are given by (`evaluate --by`). */
-#ifndef ROOFTILE_PREDICT_EVALUATE_PROPERTY_H
-#define ROOFTILE_PREDICT_EVALUATE_PROPERTY_H
+#pragma once
 
 #include "base/options.h"
 #include "datasets/dataset.h"
@@ -28,5 +27,3 @@ void rt_run_properties(const struct rt_dataset *dataset, const struct rt_workloa
 /* "layout,runtime" as names, which lie in `list`: it gets NULs for its commas. Release with rt_names_release.
  */
 struct rt_names rt_run_property_names(char *list);
-
-#endif

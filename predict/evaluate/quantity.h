@@ -1,8 +1,7 @@
 /*
  * Errors of forecasts; quantities: what was measured of a run beside its time, and what is forecast of it.
  */
-#ifndef ROOFTILE_PREDICT_EVALUATE_QUANTITY_H
-#define ROOFTILE_PREDICT_EVALUATE_QUANTITY_H
+#pragma once
 
 #include "base/options.h"
 #include "base/report.h"
@@ -167,5 +166,3 @@ struct rt_metrics rt_quantity_metrics(const struct rt_scored_items *items, const
  * none) and mode, where there are some. Names: by, value, mode. */
 void rt_pool_runs(struct rt_table *table, const struct rt_pool_table *of, const struct rt_scored_items *runs,
                   const struct rt_dataset *dataset, const struct rt_names *by);
-
-#endif

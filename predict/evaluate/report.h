@@ -1,7 +1,6 @@
 /* An evaluation as a report: text, JSON, CSV or Markdown (base/report.h). docs/guide/evaluate.md names the
  * keys. */
-#ifndef ROOFTILE_PREDICT_EVALUATE_REPORT_H
-#define ROOFTILE_PREDICT_EVALUATE_REPORT_H
+#pragma once
 
 #include "base/report.h"
 #include "datasets/dataset_input.h"
@@ -71,5 +70,3 @@ void rt_evaluation_add_left_out(struct rt_report *report, const struct rt_evalua
 /* The columns of one kind, but for the first, as an object: key -> value(of, column). */
 json_t *rt_evaluation_columns_json(const struct rt_evaluation *evaluation, enum rt_scored_kind kind,
                                    json_t *(*value)(const void *of, size_t column), const void *of);
-
-#endif

@@ -3,7 +3,6 @@
 #include "base/status.h"
 #include "base/text.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

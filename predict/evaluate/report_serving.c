@@ -1,6 +1,5 @@
 /* The evaluation of servers' runs, printed. See serving.h. */
 #include "predict/evaluate/serving.h"
-#include "base/plot.h"
 #include "base/status.h"
 #include "base/strings.h"
 #include "base/text.h"

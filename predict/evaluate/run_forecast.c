@@ -5,7 +5,6 @@
 #include "predict/step/forecast_graphs.h"
 #include "predict/step/memory.h"
 #include "predict/step/power_limit.h"
-#include "predict/step/step.h"
 
 #include <math.h>
 

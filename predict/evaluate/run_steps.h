@@ -11,8 +11,7 @@
  * 1 prompts, or, where B / O is above 1, one of the two whole numbers around it (continuous batching: Yu et
  * al., Orca, OSDI 2022). No more sequences run at once than fit.
  */
-#ifndef ROOFTILE_PREDICT_EVALUATE_RUN_STEPS_H
-#define ROOFTILE_PREDICT_EVALUATE_RUN_STEPS_H
+#pragma once
 
 #include "models/networks/step.h"
 #include "predict/evaluate/workload.h"
@@ -96,5 +95,3 @@ int rt_run_profiles(const struct rt_run_steps *steps, const struct rt_predictor 
 int rt_run_scales(const struct rt_run_steps *steps, const struct rt_predictor *predictor,
                   const struct rt_device *device, bool fallback, double measured_us,
                   struct rt_time_scales *out);
-
-#endif

@@ -21,8 +21,7 @@
  *   ttft_ms, tpot_ms    means over the requests; output_per_s: tokens a second, else it follows from the two
  *   id, note            of the run; a note says why a run is judged apart from the others
  */
-#ifndef ROOFTILE_PREDICT_EVALUATE_SERVING_H
-#define ROOFTILE_PREDICT_EVALUATE_SERVING_H
+#pragma once
 
 #include "base/options.h"
 #include "base/report.h"
@@ -110,5 +109,3 @@ void rt_serving_evaluation_release(struct rt_serving_evaluation *evaluation);
 int rt_serving_by_check(const struct rt_names *by);
 struct rt_report *rt_serving_report(const struct rt_serving_evaluation *evaluation, const char *predictor,
                                     const struct rt_names *by);
-
-#endif

@@ -1,6 +1,5 @@
 /* A measured run of a whole model (struct rt_workload): its name, kind, and how it was split. */
-#ifndef ROOFTILE_PREDICT_EVALUATE_WORKLOAD_H
-#define ROOFTILE_PREDICT_EVALUATE_WORKLOAD_H
+#pragma once
 
 #include "datasets/dataset.h"
 #include "models/networks/step.h"
@@ -62,5 +61,3 @@ bool rt_workload_is_same(const struct rt_dataset *dataset, const struct rt_workl
 /* Do two runs differ in their power limit alone? Copies of a run (attribute run) are others. */
 bool rt_workload_same_but_limit(const struct rt_dataset *dataset, const struct rt_workload *a,
                                 const struct rt_workload *b);
-
-#endif

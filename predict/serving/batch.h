@@ -1,6 +1,5 @@
 /* What runs in one step of a server, and what says how long it takes. */
-#ifndef ROOFTILE_PREDICT_SERVING_BATCH_H
-#define ROOFTILE_PREDICT_SERVING_BATCH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,5 +38,3 @@ struct rt_serve_costs {
     void (*parts_us)(const void *context, const struct rt_serve_batch *batch, double parts[RT_SERVE_PARTS]);
     const void *context;
 };
-
-#endif

@@ -4,8 +4,6 @@
 #include "base/ranges.h"
 #include "base/report_files.h"
 #include "base/status.h"
-#include "base/strings.h"
-#include "base/text.h"
 #include "models/networks/step_options.h"
 #include "models/networks/tower.h"
 #include "models/networks/source.h"

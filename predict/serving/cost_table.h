@@ -3,8 +3,7 @@
  * points they are linear in each coordinate, below the first point they are the first, beyond the last they
  * grow in proportion.
  */
-#ifndef ROOFTILE_PREDICT_SERVING_COST_TABLE_H
-#define ROOFTILE_PREDICT_SERVING_COST_TABLE_H
+#pragma once
 
 #include "predict/serving/batch.h"
 
@@ -43,5 +42,3 @@ void rt_cost_table_rise(struct rt_cost_table *table);
 /* Adds the values at (x, y), `times` each. */
 void rt_cost_table_add(const struct rt_cost_table *table, double x, double y, double times,
                        struct rt_cost_cell *sum);
-
-#endif

@@ -1,6 +1,5 @@
 /* A model on GPUs of one kind, cut in a way and served: the costs of its steps and the room for its cache. */
-#ifndef ROOFTILE_PREDICT_SERVING_DEPLOYMENT_H
-#define ROOFTILE_PREDICT_SERVING_DEPLOYMENT_H
+#pragma once
 
 #include "models/networks/source.h"
 #include "models/predictors/predictor/anchors.h"
@@ -77,5 +76,3 @@ struct rt_scaled_costs {
     double factor, chunk_factor; /* of steps without and with prompts */
 };
 struct rt_serve_costs rt_scaled_costs(const struct rt_scaled_costs *scaled);
-
-#endif

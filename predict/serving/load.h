@@ -7,8 +7,7 @@
  *   Poisson       requests come at a rate, whether or not others are answered
  *   trace         requests come when and as a list says
  */
-#ifndef ROOFTILE_PREDICT_SERVING_LOAD_H
-#define ROOFTILE_PREDICT_SERVING_LOAD_H
+#pragma once
 
 #include "base/random.h"
 
@@ -112,5 +111,3 @@ double rt_serve_source_think_us(struct rt_serve_source *source);
  * cells that are wrong, rows out of order, columns that do not exist and a file without requests. */
 int rt_serve_trace_read(const char *path, struct rt_serve_trace *out);
 void rt_serve_trace_release(struct rt_serve_trace *trace); /* accepts zeros */
-
-#endif

@@ -3,8 +3,7 @@
  * as there are, and given up from the longest unused on where room is needed. A group's blocks go from the
  * end of its prefix, as those of vLLM and SGLang do.
  */
-#ifndef ROOFTILE_PREDICT_SERVING_PREFIX_CACHE_H
-#define ROOFTILE_PREDICT_SERVING_PREFIX_CACHE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -39,5 +38,3 @@ void rt_prefix_leave(struct rt_prefix_cache *cache, int32_t group);
 void rt_prefix_evict(struct rt_prefix_cache *cache, int64_t blocks);
 
 void rt_prefix_cache_release(struct rt_prefix_cache *cache);
-
-#endif

@@ -5,8 +5,7 @@
  * is at end_us. Steps in which nothing changes are one run, whose times go up evenly with the context; a
  * request that comes ends the run with the step that is under way.
  */
-#ifndef ROOFTILE_PREDICT_SERVING_REPLICA_H
-#define ROOFTILE_PREDICT_SERVING_REPLICA_H
+#pragma once
 
 #include "predict/serving/batch.h"
 #include "predict/serving/prefix_cache.h"
@@ -133,5 +132,3 @@ void rt_replica_give_up(struct rt_replica *replica, uint32_t request, double now
 
 /* Queue and cache up to a time go into the sums. */
 void rt_replica_note(struct rt_replica *replica, double now);
-
-#endif

@@ -1,6 +1,5 @@
 /* What a simulation of a server leaves behind and says, printed. */
-#ifndef ROOFTILE_PREDICT_SERVING_REPORT_H
-#define ROOFTILE_PREDICT_SERVING_REPORT_H
+#pragma once
 
 #include "base/outputs.h"
 #include "base/report.h"
@@ -65,5 +64,3 @@ struct rt_serve_setting {
 /* Several points: a row each, and pictures of throughput against latency. End with rt_report_end_with. */
 struct rt_report *rt_serve_report(const struct rt_serve_setting *setting, struct rt_serve_point *points,
                                   size_t count);
-
-#endif

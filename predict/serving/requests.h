@@ -1,6 +1,5 @@
 /* Requests that are not answered yet: lists of them, and those that decode. */
-#ifndef ROOFTILE_PREDICT_SERVING_REQUESTS_H
-#define ROOFTILE_PREDICT_SERVING_REQUESTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -97,5 +96,3 @@ int64_t rt_decoding_blocks(const struct rt_decoding *decoding, int64_t steps);
 int64_t rt_decoding_room(const struct rt_decoding *decoding, int64_t room, int64_t most);
 /* So many steps are over. */
 void rt_decoding_advance(struct rt_decoding *decoding, int64_t steps);
-
-#endif

@@ -1,6 +1,5 @@
 /* The events. See simulate.h. */
 #include "predict/serving/simulate.h"
-#include "base/array.h"
 #include "base/status.h"
 #include "base/timers.h"
 

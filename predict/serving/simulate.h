@@ -12,8 +12,7 @@
  *   ITL          times between tokens, of all requests together
  *   throughput   tokens (or requests) over the time from the first request's sending to the last's end
  */
-#ifndef ROOFTILE_PREDICT_SERVING_SIMULATE_H
-#define ROOFTILE_PREDICT_SERVING_SIMULATE_H
+#pragma once
 
 #include "predict/serving/load.h"
 #include "predict/serving/replica.h"
@@ -75,5 +74,3 @@ void rt_serve_load_last(struct rt_serve_load *load, const struct rt_serve_system
  * of a replica. */
 int rt_serve_simulate(const struct rt_serve_load *load, const struct rt_serve_system *system,
                       const struct rt_serve_options *options, struct rt_serve_result *out);
-
-#endif

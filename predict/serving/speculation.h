@@ -11,8 +11,7 @@
  * once, as one of a single token does (its few rows share the reads). Prompts beside it are computed by both,
  * once. Steps of the draft wait for no scheduler: servers run them within the model's.
  */
-#ifndef ROOFTILE_PREDICT_SERVING_SPECULATION_H
-#define ROOFTILE_PREDICT_SERVING_SPECULATION_H
+#pragma once
 
 #include "predict/serving/step_cost.h"
 
@@ -24,5 +23,3 @@ struct rt_speculation {
 
 /* The costs of a token of each sequence; `speculation` must outlive them. */
 struct rt_serve_costs rt_speculation_costs(const struct rt_speculation *speculation);
-
-#endif

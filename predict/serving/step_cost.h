@@ -25,8 +25,7 @@
  * chunks in turn; a step takes what the fullest takes. Pipelines: as many batches as stages are under way,
  * each with its part of the sequences; a step is one pass of one of them through all stages, the fullest.
  */
-#ifndef ROOFTILE_PREDICT_SERVING_STEP_COST_H
-#define ROOFTILE_PREDICT_SERVING_STEP_COST_H
+#pragma once
 
 #include "models/networks/model.h"
 #include "models/networks/parallelism.h"
@@ -101,5 +100,3 @@ double rt_step_cost_move_us(const struct rt_step_cost *cost, double tokens, doub
 
 /* GPUs of the cut: tensor x attention x pipeline. */
 int64_t rt_step_cost_gpus(const struct rt_step_cost *cost);
-
-#endif

@@ -3,8 +3,7 @@
  * beyond in bins of at most 0.1% of the value. Percentiles are numpy's (linear between order statistics), as
  * benchmark_serving has them.
  */
-#ifndef ROOFTILE_PREDICT_SERVING_TALLY_H
-#define ROOFTILE_PREDICT_SERVING_TALLY_H
+#pragma once
 
 #include <stddef.h>
 
@@ -33,5 +32,3 @@ double rt_tally_mean(const struct rt_tally *tally); /* NaN: of nothing */
 double rt_tally_percentile(struct rt_tally *tally, double share);
 
 void rt_tally_release(struct rt_tally *tally);
-
-#endif

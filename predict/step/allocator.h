@@ -8,8 +8,7 @@
  * (in small segments) or more than 1 MiB. Free neighbours in a segment join. Segments go back to the driver
  * only when it has no more; then all do that are wholly free.
  */
-#ifndef ROOFTILE_PREDICT_STEP_ALLOCATOR_H
-#define ROOFTILE_PREDICT_STEP_ALLOCATOR_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -41,5 +40,3 @@ void rt_allocator_release(struct rt_allocator *allocator);
  * same, and `full` is set. */
 uint32_t rt_allocator_make(struct rt_allocator *allocator, double bytes);
 void rt_allocator_free(struct rt_allocator *allocator, uint32_t block);
-
-#endif

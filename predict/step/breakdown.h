@@ -1,6 +1,5 @@
 /* The time of a step by op and by node. */
-#ifndef ROOFTILE_PREDICT_STEP_BREAKDOWN_H
-#define ROOFTILE_PREDICT_STEP_BREAKDOWN_H
+#pragma once
 
 #include "models/networks/diffusion/diffusion.h"
 #include "predict/step/forecast.h"
@@ -35,5 +34,3 @@ struct rt_forecast_node {
 };
 /* The nodes that take longest, at most `most`. Returns how many. */
 size_t rt_forecast_heaviest(const struct rt_forecast *forecast, struct rt_forecast_node *out, size_t most);
-
-#endif

@@ -5,8 +5,6 @@
 #include "base/status.h"
 #include "datasets/run_attributes.h"
 #include "datasets/share.h"
-#include "base/strings.h"
-#include "models/networks/vision/vision.h"
 #include "models/networks/source.h"
 #include "models/networks/model.h"
 #include "models/networks/step_options.h"

@@ -2,8 +2,7 @@
  * What collectives of a step take: by the predictor's model of links (models/predictors/predictor/links.c)
  * where it has one, by rt_link_prior otherwise (the roofline, predictors of earlier builds).
  */
-#ifndef ROOFTILE_PREDICT_STEP_COLLECTIVES_H
-#define ROOFTILE_PREDICT_STEP_COLLECTIVES_H
+#pragma once
 
 #include "models/networks/graph.h"
 #include "models/predictors/predictor/predictor.h"
@@ -47,5 +46,3 @@ void rt_collective_time_of(const struct rt_collectives *collectives, const struc
  * A send/receive goes to the next GPU of the group, in another server where the group does not lie in one. */
 double rt_collective_us(const struct rt_collectives *collectives, enum rt_op_id op, enum rt_gpu_group group,
                         double bytes);
-
-#endif

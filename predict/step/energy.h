@@ -9,8 +9,7 @@
  * All of it is of one GPU of the job, the mean over stages of a pipeline; a job takes it `gpus` times. What
  * the host, fans of the server and its cooling take is not in it.
  */
-#ifndef ROOFTILE_PREDICT_STEP_ENERGY_H
-#define ROOFTILE_PREDICT_STEP_ENERGY_H
+#pragma once
 
 #include "predict/step/forecast.h"
 
@@ -30,5 +29,3 @@ void rt_forecast_sum_energy(struct rt_forecast *forecast, const struct rt_predic
 /* The same from a step under a limit, whose time is the forecast's total_us. */
 void rt_forecast_set_energy(struct rt_forecast *forecast, const struct rt_predictor *predictor,
                             const struct rt_power_state *state, double limit_w, double gpus);
-
-#endif

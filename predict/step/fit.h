@@ -2,8 +2,7 @@
  * What fits: the largest batch of a step that a device's memory holds, and what each change of the step
  * would take where it does not fit. Memory alone is asked for (memory.h), no predictor.
  */
-#ifndef ROOFTILE_PREDICT_STEP_FIT_H
-#define ROOFTILE_PREDICT_STEP_FIT_H
+#pragma once
 
 #include "base/report.h"
 #include "models/networks/source.h"
@@ -63,5 +62,3 @@ struct rt_fit_advice {
     size_t change_count;
 };
 void rt_fit_report(struct rt_report *report, const struct rt_fit_advice *advice);
-
-#endif

@@ -6,8 +6,7 @@
  * only move data, for which there is no network, take as long as elementwise ones of as many bytes, or bytes
  * / bandwidth; `coverage` is the share of the time that a network of the kernel's own family forecast.
  */
-#ifndef ROOFTILE_PREDICT_STEP_FORECAST_H
-#define ROOFTILE_PREDICT_STEP_FORECAST_H
+#pragma once
 
 #include "models/networks/memory.h"
 #include "models/predictors/predictor/predictor.h"
@@ -146,5 +145,3 @@ double rt_forecast_launch_total(const struct rt_forecast *forecast, const struct
 
 /* Time of one run of a node's phase. */
 double rt_forecast_node_us(const struct rt_forecast *forecast, size_t node, enum rt_phase phase);
-
-#endif

@@ -1,6 +1,5 @@
 /* Forecasting: from graphs, a predictor and a device to the times, energy and memory of steps. */
-#ifndef ROOFTILE_PREDICT_STEP_FORECAST_GRAPHS_H
-#define ROOFTILE_PREDICT_STEP_FORECAST_GRAPHS_H
+#pragma once
 
 #include "predict/step/forecast.h"
 
@@ -28,5 +27,3 @@ int rt_forecast_recut(const struct rt_forecast *timed, const struct rt_predictor
  * host and host_us. */
 double rt_forecast_total_with(const struct rt_forecast *forecast, const struct rt_predictor *predictor,
                               const struct rt_forecast_options *options);
-
-#endif

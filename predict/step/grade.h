@@ -11,8 +11,7 @@
  * the interval takes for known: what overlaps and what network is there, nobody says. STEP is what adding kernels up misses:
  * software that is not quite the runtime. A kernel has k alone. docs/results/intervals.md: how the constants were chosen, and judged.
  */
-#ifndef ROOFTILE_PREDICT_STEP_GRADE_H
-#define ROOFTILE_PREDICT_STEP_GRADE_H
+#pragma once
 
 #include "predict/step/uncertainty.h"
 
@@ -49,5 +48,3 @@ double rt_trust_error_pct(const struct rt_trust *trust);
 char *rt_trust_words(const struct rt_trust *trust);
 /* {"grade" "error_pct" "reason" "known": {"measured" ...} "beyond" "links" "host"}: a new reference. */
 json_t *rt_trust_json(const struct rt_trust *trust);
-
-#endif

@@ -4,8 +4,7 @@
  * joins host and device. A host is a row of the table, a JSON file with the same names, or a dataset in which
  * `rooftile collect` measured copies.
  */
-#ifndef ROOFTILE_PREDICT_STEP_HOST_H
-#define ROOFTILE_PREDICT_STEP_HOST_H
+#pragma once
 
 #include "datasets/device.h"
 #include "datasets/run_attributes.h"
@@ -71,5 +70,3 @@ struct rt_dispatch rt_host_dispatch(const struct rt_host *host, bool replayed);
  * fast the link is. */
 double rt_host_copy_us(const struct rt_host *host, const struct rt_device *device, enum rt_transfer copy,
                        double bytes);
-
-#endif

@@ -7,8 +7,7 @@
  * A job has the fields of a step (rt_step_set), model and gpu; `id`, anything, is handed through. Lists are what the
  * command line writes with commas. A line that is wrong gives {"schema", "line", "id", "error"}, and the rest goes on.
  */
-#ifndef ROOFTILE_PREDICT_STEP_JOB_LINES_H
-#define ROOFTILE_PREDICT_STEP_JOB_LINES_H
+#pragma once
 
 #include "base/options.h"
 #include "models/networks/step.h"
@@ -29,5 +28,3 @@ struct rt_job_line_defaults {
  * `path` is a file). RT_EFORMAT where any was wrong, after the last; RT_EIO. */
 int rt_job_lines(const char *path, const struct rt_predictor *predictor,
                  const struct rt_job_line_defaults *defaults, FILE *out);
-
-#endif

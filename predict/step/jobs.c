@@ -5,7 +5,6 @@
 #include "base/strings.h"
 #include "base/text.h"
 #include "datasets/run_attributes.h"
-#include "models/networks/vision/vision.h"
 #include "models/networks/graph.h"
 
 #include <inttypes.h>

@@ -13,8 +13,7 @@
  *   latency_ms  a step may take so long at most (default: any time)
  *   rate        sequences or images a second that it must serve (default: none)
  */
-#ifndef ROOFTILE_PREDICT_STEP_JOBS_H
-#define ROOFTILE_PREDICT_STEP_JOBS_H
+#pragma once
 
 #include "datasets/device.h"
 #include "models/networks/step.h"
@@ -48,5 +47,3 @@ int rt_job_settle(struct rt_gpu_job *job);
 
 /* The graph of a job's step on a device; release with rt_graph_release. */
 int rt_job_graph(const struct rt_gpu_job *job, const struct rt_device *device, struct rt_graph *out);
-
-#endif

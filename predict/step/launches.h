@@ -1,6 +1,5 @@
 /* What steps launch, and what the predictor answers about it; internal to predict/step. */
-#ifndef ROOFTILE_PREDICT_STEP_LAUNCHES_H
-#define ROOFTILE_PREDICT_STEP_LAUNCHES_H
+#pragma once
 
 #include "predict/step/forecast.h"
 
@@ -37,5 +36,3 @@ struct rt_forecast_queries {
 void rt_forecast_queries(const struct rt_forecast *forecasts, size_t count,
                          const struct rt_predictor *predictor, struct rt_forecast_queries *out);
 void rt_forecast_queries_release(struct rt_forecast_queries *queries);
-
-#endif

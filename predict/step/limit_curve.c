@@ -2,7 +2,6 @@
 #include "predict/step/limit_curve.h"
 #include "base/status.h"
 #include "predict/step/power_limit.h"
-#include "predict/step/energy.h"
 #include "base/text.h"
 
 #include <math.h>

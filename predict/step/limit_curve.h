@@ -2,8 +2,7 @@
  * A step's time, power and energy against the board's power limit, and the limits that take the least energy
  * and the least energy x time (the energy-delay product of Gonzalez and Horowitz, IEEE JSSC 1996).
  */
-#ifndef ROOFTILE_PREDICT_STEP_LIMIT_CURVE_H
-#define ROOFTILE_PREDICT_STEP_LIMIT_CURVE_H
+#pragma once
 
 #include "base/ranges.h"
 #include "base/report.h"
@@ -31,5 +30,3 @@ void rt_limit_curve_release(struct rt_limit_curve *curve);
 /* Curves of predictions, one each. Free with rt_report_free. */
 struct rt_report *rt_limit_report(const struct rt_prediction *predictions,
                                   const struct rt_limit_curve *curves, size_t count);
-
-#endif

@@ -2,8 +2,7 @@
  * What a step takes of a device's memory: its tensors (models/networks/memory.h) as PyTorch's caching
  * allocator holds them, the workspaces of its libraries, and the driver's context.
  */
-#ifndef ROOFTILE_PREDICT_STEP_MEMORY_H
-#define ROOFTILE_PREDICT_STEP_MEMORY_H
+#pragma once
 
 #include "predict/step/forecast.h"
 
@@ -23,5 +22,3 @@ void rt_forecast_sum_memory(struct rt_forecast *forecast);
  */
 void rt_memory_generation(const struct rt_forecast *prefill, const struct rt_forecast *first,
                           const struct rt_forecast *last, struct rt_memory_taken *out);
-
-#endif

@@ -1,6 +1,5 @@
 /* The numbers of a forecast by their keys, as rooftile_forecast_number and lines of jobs name them. */
-#ifndef ROOFTILE_PREDICT_STEP_NUMBERS_H
-#define ROOFTILE_PREDICT_STEP_NUMBERS_H
+#pragma once
 
 #include "predict/step/forecast.h"
 
@@ -19,5 +18,3 @@ extern const size_t rt_forecast_number_count;
 const struct rt_forecast_number *rt_forecast_number_named(const char *key);
 /* NaN where it is unknown. */
 double rt_forecast_number(const struct rt_forecast *forecast, const struct rt_forecast_number *number);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * NCCL's kernels hold multiprocessors, so that what hides a collective takes longer meanwhile.
  */
-#ifndef ROOFTILE_PREDICT_STEP_OVERLAP_H
-#define ROOFTILE_PREDICT_STEP_OVERLAP_H
+#pragma once
 
 #include "predict/step/forecast.h"
 
@@ -54,5 +53,3 @@ bool rt_launch_of_weights(const struct rt_forecast *forecast, const struct rt_fo
 /* How much longer the slowest of so many GPUs takes than the usual one, a share. GPUs of one kind differ with
  * a standard deviation of SPREAD, so the slowest of n is expected sqrt(2 ln n) of them behind. */
 double rt_slowest_gpu(int64_t gpus);
-
-#endif

@@ -12,8 +12,7 @@
  * (hybrid sharding). Pipeline: pipeline.h. Tensor parallel: the graph itself holds shards and collectives
  * (Shoeybi et al., Megatron-LM, 2019).
  */
-#ifndef ROOFTILE_PREDICT_STEP_PARALLEL_H
-#define ROOFTILE_PREDICT_STEP_PARALLEL_H
+#pragma once
 
 #include "datasets/device.h"
 #include "models/networks/parallelism.h"
@@ -53,5 +52,3 @@ double rt_gradient_sum_us(const struct rt_collectives *collectives, enum rt_gpu_
 double rt_gradient_sums_us(const struct rt_gradient *gradients, size_t count,
                            const struct rt_gradient_rules *rules, const struct rt_collectives *collectives,
                            struct rt_gradient_sum *sums, size_t *sum_count);
-
-#endif

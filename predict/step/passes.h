@@ -2,8 +2,7 @@
  * The passes of a piece of the layers, kernel by kernel: the GPU's queue, the host that fills it, weights
  * that are gathered and gradients that are summed beside; internal to predict/step.
  */
-#ifndef ROOFTILE_PREDICT_STEP_PASSES_H
-#define ROOFTILE_PREDICT_STEP_PASSES_H
+#pragma once
 
 #include "predict/step/collectives.h"
 #include "predict/step/forecast.h"
@@ -94,5 +93,3 @@ static inline int64_t rt_pieces(const struct rt_parallelism *parallel)
 {
     return parallel->pipeline * (parallel->chunks > 1 ? parallel->chunks : 1);
 }
-
-#endif

@@ -15,8 +15,7 @@
  * Stages are uneven where embedding and head are, so a step is simulated; where it repeats itself from one
  * group of micro batches to the next, the groups between are counted.
  */
-#ifndef ROOFTILE_PREDICT_STEP_PIPELINE_H
-#define ROOFTILE_PREDICT_STEP_PIPELINE_H
+#pragma once
 
 #include "models/networks/parallelism.h"
 
@@ -65,5 +64,3 @@ double rt_pipeline_us(const struct rt_pipeline *pipeline, const struct rt_pipeli
  * chunk. */
 double rt_pipeline_in_flight(int64_t stages, int64_t chunks, int64_t microbatches,
                              enum rt_pipeline_schedule schedule);
-
-#endif

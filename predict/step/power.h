@@ -10,8 +10,7 @@
  * time; lower ones are relative to it. By construction no power is above the limit, but at the least clock,
  * or below that at rest, and a lower limit never makes a step faster.
  */
-#ifndef ROOFTILE_PREDICT_STEP_POWER_H
-#define ROOFTILE_PREDICT_STEP_POWER_H
+#pragma once
 
 #include "models/predictors/roofline/energy.h"
 
@@ -48,5 +47,3 @@ double rt_power_idle(const struct rt_power_profile *profile, const double scale[
  * limit is not above the watts at rest. */
 int rt_power_at(const struct rt_power_profile *profile, const double scale[RT_ENERGY_PARTS], double limit_w,
                 struct rt_power_state *out);
-
-#endif

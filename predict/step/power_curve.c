@@ -2,7 +2,6 @@
 #include "predict/step/power_curve.h"
 #include "base/status.h"
 #include "models/predictors/roofline/energy.h"
-#include "predict/step/energy.h"
 
 #include <math.h>
 

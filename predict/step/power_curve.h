@@ -8,8 +8,7 @@
  * A step that draws less than such a GPU waits for its host, or its kernels draw less: half of each, in ln.
  * Of the time that the GPU waits, half gives way when kernels take longer (the host runs ahead), half stays.
  */
-#ifndef ROOFTILE_PREDICT_STEP_POWER_CURVE_H
-#define ROOFTILE_PREDICT_STEP_POWER_CURVE_H
+#pragma once
 
 #include "datasets/device.h"
 #include "predict/step/power.h"
@@ -29,5 +28,3 @@ int rt_power_curve_from_point(const struct rt_device *device, double step_us, do
  * `limit` may be in any order. */
 size_t rt_power_least_energy(const struct rt_power_state *states, const double *limit, size_t count);
 size_t rt_power_least_delay_product(const struct rt_power_state *states, const double *limit, size_t count);
-
-#endif

@@ -2,8 +2,7 @@
  * A forecast under a power limit below the board's: the step at lower clocks is its profile (energy.h), the
  * limit is solved on it (power.h), and the forecast becomes that of the GPU at the clock that takes as long.
  */
-#ifndef ROOFTILE_PREDICT_STEP_POWER_LIMIT_H
-#define ROOFTILE_PREDICT_STEP_POWER_LIMIT_H
+#pragma once
 
 #include "predict/step/forecast.h"
 #include "predict/step/energy.h"
@@ -22,5 +21,3 @@ int rt_power_profile_clocks(const struct rt_forecast *forecast, const struct rt_
  * they were. */
 int rt_forecast_cap_power(struct rt_forecast *forecast, struct rt_device *device,
                           const struct rt_predictor *predictor, double limit_w);
-
-#endif

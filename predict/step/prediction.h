@@ -1,8 +1,7 @@
 /*
  * A forecast with what it is a forecast of, as a report, as a line of a sweep, and as a trace for Perfetto.
  */
-#ifndef ROOFTILE_PREDICT_STEP_PREDICTION_H
-#define ROOFTILE_PREDICT_STEP_PREDICTION_H
+#pragma once
 
 #include "base/report.h"
 #include "models/networks/step.h"
@@ -138,5 +137,3 @@ int rt_prediction_trace(const struct rt_prediction *prediction, const char *path
 /* Of one forecast: time by op beside its bound, kernels under the device's roofline, the step's timeline,
  * memory by part. */
 void rt_prediction_add_plots(struct rt_report *report, const struct rt_prediction *prediction);
-
-#endif

@@ -1,6 +1,5 @@
 /* GPUs that may be had, and what an hour of one costs: what plans choose among. */
-#ifndef ROOFTILE_PREDICT_STEP_PRICED_GPU_H
-#define ROOFTILE_PREDICT_STEP_PRICED_GPU_H
+#pragma once
 
 #include "base/options.h"
 #include "datasets/device.h"
@@ -17,5 +16,3 @@ struct rt_priced_gpu {
  * the same device. `out` has room for RT_MOST_PRICED_GPUS. RT_EUSAGE names {gpu} or {price}. */
 int rt_priced_gpus_find(const struct rt_names *names, const struct rt_names *prices,
                         struct rt_priced_gpu *out, size_t *count);
-
-#endif

@@ -12,8 +12,7 @@
  * checkpoint is written or read). The best t, with x = t / M, is where 1 - x = e^(-x - d/M); its first order
  * is Young's sqrt(2 d M) (CACM 17, 1974), its higher order Daly's. It is at least a step.
  */
-#ifndef ROOFTILE_PREDICT_STEP_RUN_H
-#define ROOFTILE_PREDICT_STEP_RUN_H
+#pragma once
 
 #include "models/networks/step.h"
 
@@ -48,5 +47,3 @@ double rt_checkpoint_interval_s(double checkpoint_s, double mtbf_s);
 /* Bytes of a checkpoint of a settled step: trained weights and the optimizer's state, each once however the
  * model is cut. The errors of rt_step_graph. */
 int rt_checkpoint_bytes(const struct rt_step *step, const struct rt_model_source *source, double *bytes);
-
-#endif

@@ -5,8 +5,7 @@
  * "vllm", means its newest row. Times of the host are of the machines that were measured; a faster one takes
  * less.
  */
-#ifndef ROOFTILE_PREDICT_STEP_SERVER_H
-#define ROOFTILE_PREDICT_STEP_SERVER_H
+#pragma once
 
 #include "datasets/device.h"
 #include "datasets/fields.h"
@@ -106,5 +105,3 @@ double rt_server_busy_us(const struct rt_server *server, int64_t sequences);
  * `taken` (weights and activations) and what lies beside the server leave. 0 or less: the model does not fit.
  * INFINITY where the device's memory is unknown. */
 double rt_server_kv_allocation(const struct rt_scheduler *scheduler, double memory_gib, double taken_bytes);
-
-#endif

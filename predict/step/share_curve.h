@@ -4,8 +4,7 @@
  * and Ramakrishnan, SoCC 2020; gpulets, Choi et al., USENIX ATC 2022). What has a knee early: few thread
  * blocks, launches that the host is slower with than the GPU, traffic that few SMs draw already.
  */
-#ifndef ROOFTILE_PREDICT_STEP_SHARE_CURVE_H
-#define ROOFTILE_PREDICT_STEP_SHARE_CURVE_H
+#pragma once
 
 #include "base/ranges.h"
 #include "base/report.h"
@@ -46,5 +45,3 @@ void rt_share_curve_release(struct rt_share_curve *curve);
 /* Curves of predictions, one each. Free with rt_report_free. */
 struct rt_report *rt_share_report(const struct rt_prediction *predictions,
                                   const struct rt_share_curve *curves, size_t count);
-
-#endif

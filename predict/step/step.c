@@ -1,6 +1,5 @@
 /* Stages, gradient sums and the step. See step.h. */
 #include "predict/step/step.h"
-#include "base/array.h"
 #include "base/status.h"
 #include "datasets/cluster.h"
 #include "models/networks/sequences.h"

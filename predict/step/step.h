@@ -1,6 +1,5 @@
 /* From the times of launches to phases and the step; internal to predict/step. */
-#ifndef ROOFTILE_PREDICT_STEP_STEP_H
-#define ROOFTILE_PREDICT_STEP_STEP_H
+#pragma once
 
 #include "predict/step/collectives.h"
 #include "predict/step/forecast.h"
@@ -27,5 +26,3 @@ void rt_step_watch_passes(const struct rt_forecast *forecast, const struct rt_pi
 double rt_step_server_busy_us(const struct rt_forecast *forecast);
 /* Of it, what a server's sampler takes. */
 double rt_step_sampler_us(const struct rt_forecast *forecast);
-
-#endif

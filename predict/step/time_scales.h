@@ -5,8 +5,7 @@
  * way, that moves the kernels alone; where the GPU always waits, the host alone. So the time of a whole GPU,
  * which a small model often leaves waiting, says the right thing of a slice of it, which does not wait.
  */
-#ifndef ROOFTILE_PREDICT_STEP_TIME_SCALES_H
-#define ROOFTILE_PREDICT_STEP_TIME_SCALES_H
+#pragma once
 
 struct rt_time_scales {
     double kernels; /* all but collectives; 0: as forecast, like 1 */
@@ -19,5 +18,3 @@ typedef int rt_scaled_time(void *context, const struct rt_time_scales *scales, d
 /* The scales with which the forecast is what was measured, within 0.1% or as near as a factor of 8 of either
  * comes; times other than positive: RT_EUSAGE. Errors of `time` are passed on. */
 int rt_time_scales_fit(rt_scaled_time *time, void *context, double measured_us, struct rt_time_scales *out);
-
-#endif

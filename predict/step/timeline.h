@@ -4,8 +4,7 @@
  * the collectives of layers, copies, gradient sums and gathered weights, behind them the optimizer. The trace
  * and the picture of a step (prediction.h) show them.
  */
-#ifndef ROOFTILE_PREDICT_STEP_TIMELINE_H
-#define ROOFTILE_PREDICT_STEP_TIMELINE_H
+#pragma once
 
 #include "predict/step/forecast.h"
 
@@ -41,5 +40,3 @@ void rt_timeline_walk(const struct rt_forecast *forecast, const struct rt_predic
                       void (*name)(void *context, int64_t stage, enum rt_timeline_lane lane,
                                    const char *name),
                       void *context);
-
-#endif

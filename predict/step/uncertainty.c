@@ -1,7 +1,6 @@
 /* The interval of a step, and how much of it is extrapolated. See uncertainty.h, forecast.h. */
 #include "predict/step/uncertainty.h"
 #include "base/status.h"
-#include "base/text.h"
 #include "predict/step/launches.h"
 
 #include <math.h>

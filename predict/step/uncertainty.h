@@ -1,6 +1,5 @@
 /* How sure a forecast is: its interval, and how much of it is like what the predictor was fitted to. */
-#ifndef ROOFTILE_PREDICT_STEP_UNCERTAINTY_H
-#define ROOFTILE_PREDICT_STEP_UNCERTAINTY_H
+#pragma once
 
 #include "predict/step/forecast.h"
 
@@ -26,5 +25,3 @@ enum { RT_KNOWN_PARTS = RT_KNOWLEDGE_COUNT * RT_FAMILY_COUNT * RT_DTYPE_COUNT };
 /* Into parts (RT_KNOWN_PARTS), the nearest first, of them the longest first; how many. */
 size_t rt_forecast_known(const struct rt_forecast *forecast, const struct rt_predictor *predictor,
                          struct rt_known_part *parts);
-
-#endif

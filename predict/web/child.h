@@ -2,8 +2,7 @@
  * The program, run for a client of `rooftile web`: in a process of its own, in an empty folder, with limits
  * of time, memory and size of files. What it does to itself hurts nobody else.
  */
-#ifndef ROOFTILE_PREDICT_WEB_CHILD_H
-#define ROOFTILE_PREDICT_WEB_CHILD_H
+#pragma once
 
 #include <stddef.h>
 
@@ -37,5 +36,3 @@ struct rt_web_workers *rt_web_workers_new(const struct rt_web_limits *limits, co
 void rt_web_workers_free(struct rt_web_workers *workers); /* accepts NULL */
 /* Asks one of them; waits for it. `line` has no line end; the answer, without one, is to be freed. */
 int rt_web_ask(struct rt_web_workers *workers, const char *line, char **answer);
-
-#endif

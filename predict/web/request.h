@@ -4,8 +4,7 @@
  * that write or that read lists of their own. A config.json comes as a text, the field "config", and is put
  * beside the command.
  */
-#ifndef ROOFTILE_PREDICT_WEB_REQUEST_H
-#define ROOFTILE_PREDICT_WEB_REQUEST_H
+#pragma once
 
 #include "base/options.h"
 
@@ -35,5 +34,3 @@ int rt_web_words_of(const struct rt_command *command, const json_t *fields, cons
 
 /* A field more; what is given twice becomes a list. Takes the value. */
 void rt_web_add_value(json_t *fields, const char *name, json_t *value);
-
-#endif

@@ -10,8 +10,7 @@
  *
  * Fields are options of the command with underscores, as the query of the URL, a form or an object of JSON.
  */
-#ifndef ROOFTILE_PREDICT_WEB_SERVER_H
-#define ROOFTILE_PREDICT_WEB_SERVER_H
+#pragma once
 
 #include "predict/web/child.h"
 
@@ -27,5 +26,3 @@ struct rt_web_options {
 
 /* Serves until Ctrl-C or SIGTERM. RT_ENOTFOUND without the library, RT_EIO where the port cannot be had. */
 int rt_web_serve(const struct rt_web_options *options);
-
-#endif

@@ -2,7 +2,6 @@
 #include "base/csv.h"
 #include "test.h"
 
-#include <fcntl.h>
 #include <sys/resource.h>
 
 static struct rt_csv *open_text(const char *name, const char *text)

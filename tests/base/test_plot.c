@@ -1,7 +1,6 @@
 /* Plots: their axes, and what is drawn. */
 #include "base/plot_axes.h"
 #include "base/plot_svg.h"
-#include "base/report.h"
 #include "test.h"
 
 #include <math.h>

@@ -196,9 +196,7 @@ rule("tables in comments are rows", [
     re.match(r" *(/\*|\*) {3,}\S.*\S {3,}\S", before) and re.match(r" *\* \S", line)])
 rule("a struct's tag has one meaning", twice((tag, name) for name, text in plain.items() for tag in
                                              re.findall(r"\b(?:struct|union|enum)\s+(rt_\w+)\s*\{", text)))
-rule("a guard belongs to one header", twice((guard, name) for name, text in plain.items() if name.endswith(".h")
-                                            for guard in re.findall(r"^#ifndef (\w+_H)\s*$", text, re.M)))
-rule("every header has a guard", [name for name, text in plain.items()
-                                  if name.endswith(".h") and not re.search(r"^#ifndef \w+_H\s*$", text, re.M)])
+rule("every header is read once", [name for name, text in plain.items() if name.endswith(".h") and name != "rooftile.h"
+                                   and not re.search(r"^#pragma once$", text, re.M)])
 rule("the public header includes none of the house", [f"rooftile.h includes {b}" for a, b in includes(files) if a == "rooftile.h"])
 sys.exit(failures > 0)

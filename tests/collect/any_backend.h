@@ -1,6 +1,5 @@
 /* A backend with the ops of a large GPU, for plans; it cannot be opened. */
-#ifndef ANY_BACKEND_H
-#define ANY_BACKEND_H
+#pragma once
 
 #include "collect/backend.h"
 
@@ -38,5 +37,3 @@ static bool any_can(const struct rt_task *task)
 }
 
 static const struct rt_backend any_backend = {.name = "any", .about = "for plans", .can = any_can};
-
-#endif

@@ -1,7 +1,6 @@
 /* What tests of jobs on NVIDIA's libraries share: a GPU that is not there, operands in the memory of the
  * host. */
-#ifndef ROOFTILE_TESTS_COLLECT_CUDA_JOB_MEMORY_H
-#define ROOFTILE_TESTS_COLLECT_CUDA_JOB_MEMORY_H
+#pragma once
 
 #include "test.h"
 
@@ -104,5 +103,3 @@ static inline void real_version(const char *variable, const char *(*version)(voi
     close(pipes[0]);
     waitpid(child, NULL, 0);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Requests for plans as the command line makes them: NULL lists leave the choice to the plan. */
-#ifndef PLAN_REQUEST_H
-#define PLAN_REQUEST_H
+#pragma once
 
 #include "collect/plan/plans.h"
 
@@ -12,5 +11,3 @@ static inline struct rt_plan_request request_for(const struct rt_backend *backen
     RT_ASSERT_OK(rt_dtype_set_parse(dtypes, &request.dtypes));
     return request;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* What the tests of damaged files share: a file's bytes, and HDF5 files with nothing but a format and a
  * version. */
-#ifndef ROOFTILE_TESTS_DAMAGE_H
-#define ROOFTILE_TESTS_DAMAGE_H
+#pragma once
 
 #include "base/h5.h"
 #include "test.h"
@@ -38,5 +37,3 @@ static inline void write_h5(const char *path, const char *format, int64_t versio
     RT_ASSERT_OK(rt_h5_set_integer(file, "/", "version", version));
     RT_ASSERT_OK(rt_h5_commit(file));
 }
-
-#endif

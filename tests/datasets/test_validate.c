@@ -1,5 +1,4 @@
 /* Every check of `validate` finds what it is for, damage is refused with a sentence, and true data pass. */
-#include "base/h5.h"
 #include "datasets/import/import.h"
 #include "datasets/validate.h"
 #include "datasets/damage.h"

@@ -2,8 +2,7 @@
  * What an input of so many bytes may take. Under the sanitizers every allocation is counted; without them
  * only time is.
  */
-#ifndef ROOFTILE_TESTS_FUZZ_INPUT_LIMITS_H
-#define ROOFTILE_TESTS_FUZZ_INPUT_LIMITS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -15,5 +14,3 @@ struct fuzz_limits {
 void fuzz_limits_begin(void);
 /* Calls abort() where more was taken since the last begin. */
 void fuzz_limits_end(const struct fuzz_limits *limits, size_t input_bytes);
-
-#endif

@@ -7,7 +7,6 @@
 #include "datasets/import/import.h"
 #include "datasets/validate.h"
 #include "models/networks/source.h"
-#include "models/networks/onnx/infer.h"
 #include "models/networks/onnx/onnx.h"
 #include "models/networks/memory.h"
 #include "models/predictors/predictor/predictor.h"

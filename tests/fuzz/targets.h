@@ -11,8 +11,7 @@
  *   libfuzzer.c     the same targets under libFuzzer, where clang builds with -DROOFTILE_FUZZ=ON
  *   corpus/TARGET/  inputs: small ones of each kind, and everything that was ever found, named by what it did
  */
-#ifndef ROOFTILE_TESTS_FUZZ_TARGETS_H
-#define ROOFTILE_TESTS_FUZZ_TARGETS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -36,5 +35,3 @@ void fuzz_h5_file(const uint8_t *data, size_t size, const char *const *sound, si
 /* `change` of ONNX models. */
 size_t fuzz_onnx_change(uint8_t *bytes, size_t size, size_t most, const uint8_t *other, size_t other_size,
                         uint64_t seed);
-
-#endif

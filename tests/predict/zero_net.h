@@ -1,6 +1,5 @@
 /* A network of zeros, for tests of what stands around networks. */
-#ifndef ROOFTILE_TESTS_PREDICT_ZERO_NET_H
-#define ROOFTILE_TESTS_PREDICT_ZERO_NET_H
+#pragma once
 
 #include "models/predictors/predictor/recipe.h"
 #include "test.h"
@@ -21,5 +20,3 @@ static inline void make_zero_net(enum rt_family family, struct rt_family_net *ne
                                .policy = RT_TILE_WHOLE};
     RT_ASSERT_OK(rt_recipe_net(&recipe, net));
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* Made-up collectives of four GPUs, by a model of links that is not the prior. Nothing here was measured;
  * every sample is flagged so. */
-#ifndef ROOFTILE_TESTS_TRAIN_COLLECTIVES_H
-#define ROOFTILE_TESTS_TRAIN_COLLECTIVES_H
+#pragma once
 
 #include "models/predictors/predictor/predictor.h"
 
@@ -82,5 +81,3 @@ static inline double collectives_error(const struct rt_predictor *predictor, con
     }
     return sum / (double)count;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* A synthetic dataset for the tests of training: two invented devices, products and vector ops whose latency
  * is a known share of the roofline. Nothing here was measured; every sample is flagged so. */
-#ifndef ROOFTILE_TESTS_TRAIN_SYNTHETIC_H
-#define ROOFTILE_TESTS_TRAIN_SYNTHETIC_H
+#pragma once
 
 #include "models/predictors/predictor/predictor.h"
 #include "base/random.h"
@@ -54,5 +53,3 @@ static inline void synthetic_dataset(struct rt_dataset *dataset, int per_op)
             synthetic_sample(dataset, &random, ops[o], i % 2);
     rt_dataset_stamp(dataset);
 }
-
-#endif

@@ -3,8 +3,6 @@
 
 #include "train/fit_network.h"
 
-#include <math.h>
-
 enum { EACH = 200, COUNT = 3 * EACH };
 
 /* Device 0 and 1 run small kernels that take 40 and 60 us; device 2 large ones only. */

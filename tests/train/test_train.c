@@ -1,7 +1,6 @@
 /* Training end to end on synthetic data: it learns, repeats, resumes, holds out, refuses. */
 #include "base/h5.h"
 #include "base/status.h"
-#include "models/predictors/predictor/recipe.h"
 #include "train/checkpoint.h"
 #include "train/train.h"
 #include "train/training.h"

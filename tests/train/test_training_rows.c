@@ -3,8 +3,6 @@
 
 #include "train/training_rows.h"
 
-#include <math.h>
-
 enum { COUNT = 60, FEATURES = 2 };
 
 /* Rows of devices 0, 1 and 2 by turns. */

@@ -13,8 +13,7 @@
  *
  * docs/method.md has the equations.
  */
-#ifndef ROOFTILE_TRAIN_CALIBRATE_CALIBRATE_H
-#define ROOFTILE_TRAIN_CALIBRATE_CALIBRATE_H
+#pragma once
 
 #include "base/options.h"
 #include "base/report.h"
@@ -181,5 +180,3 @@ void rt_calibration_report(const struct rt_calibration *calibration, const struc
 
 /* Its pictures alone: errors and device effects before and after, runs before and after. */
 void rt_calibration_add_plots(struct rt_report *report, const struct rt_calibration *calibration);
-
-#endif

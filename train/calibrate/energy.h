@@ -3,8 +3,7 @@
  * of one GPU, by the measured power of runs, kernels or both; or the population with all GPUs of the data,
  * and its intervals by leaving each out. Times stay as they are.
  */
-#ifndef ROOFTILE_TRAIN_CALIBRATE_ENERGY_H
-#define ROOFTILE_TRAIN_CALIBRATE_ENERGY_H
+#pragma once
 
 #include "base/report.h"
 #include "train/calibrate/calibrate.h"
@@ -30,5 +29,3 @@ void rt_energy_calibration_release(struct rt_energy_calibration *calibration);
 void rt_energy_calibration_report(const struct rt_energy_calibration *calibration,
                                   const struct rt_predictor *predictor, const struct rt_dataset *dataset,
                                   const char *data, struct rt_report *report);
-
-#endif

@@ -5,8 +5,7 @@
  * steps are forecast to be slower by as much: what it draws there says what is drawn whatever runs. It is
  * fitted to, not judged.
  */
-#ifndef ROOFTILE_TRAIN_CALIBRATE_ENERGY_OBSERVATIONS_H
-#define ROOFTILE_TRAIN_CALIBRATE_ENERGY_OBSERVATIONS_H
+#pragma once
 
 #include "datasets/dataset.h"
 #include "models/predictors/predictor/predictor.h"
@@ -48,5 +47,3 @@ void rt_energy_measurements_gather(const struct rt_dataset *dataset, const struc
                                    const bool *devices, bool runs, bool kernels,
                                    struct rt_energy_measurements *out);
 void rt_energy_measurements_release(struct rt_energy_measurements *measurements);
-
-#endif

@@ -1,6 +1,5 @@
 /* A calibration of energy as tables and notes. See energy.h. */
 #include "base/status.h"
-#include "base/text.h"
 #include "predict/evaluate/quantity.h"
 #include "train/calibrate/energy.h"
 

@@ -8,8 +8,7 @@
  *   latency = dispatch overhead + unit x exp(sum of share x device effect over the parts
  *                                            + residual correction)
  */
-#ifndef ROOFTILE_TRAIN_CALIBRATE_KERNEL_FITS_H
-#define ROOFTILE_TRAIN_CALIBRATE_KERNEL_FITS_H
+#pragma once
 
 #include "base/random.h"
 #include "models/predictors/predictor/device_effects.h"
@@ -93,5 +92,3 @@ void rt_calibrate_interval(const struct rt_calibration_kernel *kernels, size_t c
 /* Scale of `count` residuals that are Student's t with RT_INTERVAL_FREEDOM degrees of freedom; `prior` counts
  * as `prior_count` of them. A tenth of far outliers moves it by less than a half. */
 double rt_calibrate_scale(const double *residual, size_t count, double prior, double prior_count);
-
-#endif

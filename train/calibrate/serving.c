@@ -1,7 +1,5 @@
 /* Anchors of a predictor, by measured runs of LLM servers. See calibrate.h. */
-#include "base/sort.h"
 #include "base/status.h"
-#include "base/strings.h"
 #include "base/text.h"
 #include "models/predictors/predictor/anchors.h"
 #include "predict/evaluate/serving.h"

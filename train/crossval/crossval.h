@@ -8,8 +8,7 @@
  * and --shard I/N makes those of the folds f with f mod N = I - 1: units on several machines meet in one
  * folder.
  */
-#ifndef ROOFTILE_TRAIN_CROSSVAL_CROSSVAL_H
-#define ROOFTILE_TRAIN_CROSSVAL_CROSSVAL_H
+#pragma once
 
 #include "base/options.h"
 #include "base/report.h"
@@ -153,5 +152,3 @@ struct rt_energy_crossval_options {
 /* Into a new report. RT_EFORMAT where the data has measured power of fewer than two chips; errors of reading.
  */
 int rt_energy_crossval(const struct rt_energy_crossval_options *options, struct rt_report **out);
-
-#endif

@@ -7,7 +7,6 @@
 #include "predict/evaluate/quantity.h"
 #include "train/judge_energy.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

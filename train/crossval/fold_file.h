@@ -8,8 +8,7 @@
  * or {"made_from": KEY, "failed": "why"}. "row" is a family of kernels or a kind of whole models, "of" an op
  * or a model. Numbers have all digits.
  */
-#ifndef ROOFTILE_TRAIN_CROSSVAL_FOLD_FILE_H
-#define ROOFTILE_TRAIN_CROSSVAL_FOLD_FILE_H
+#pragma once
 
 #include "train/crossval/crossval.h"
 
@@ -65,5 +64,3 @@ int rt_fold_run(const struct rt_crossval *crossval, const struct rt_unit *unit);
  * through the parent alone, and end with it, whatever ends it. Their messages go to FOLDER/log.txt.
  */
 int rt_crossval_run(const struct rt_crossval *crossval);
-
-#endif

@@ -1,6 +1,5 @@
 /* The fold files of all units as one table: a block per predictor and protocol, rows by columns. */
-#ifndef ROOFTILE_TRAIN_CROSSVAL_TABLE_H
-#define ROOFTILE_TRAIN_CROSSVAL_TABLE_H
+#pragma once
 
 #include "base/report.h"
 #include "predict/evaluate/workload.h"
@@ -69,5 +68,3 @@ void rt_crossval_add_plots(struct rt_report *report, const struct rt_crossval_ta
 
 struct rt_report *rt_crossval_report_folds(const struct rt_crossval *crossval);
 struct rt_report *rt_crossval_report_table(const struct rt_crossval_table *table);
-
-#endif

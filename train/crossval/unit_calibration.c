@@ -3,7 +3,6 @@
 #include "base/status.h"
 #include "models/predictors/predictor/recipe.h"
 #include "train/calibrate/calibrate.h"
-#include "predict/evaluate/evaluate.h"
 
 #include <stdlib.h>
 #include <string.h>

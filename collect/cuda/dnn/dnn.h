@@ -7,8 +7,7 @@
  *
  * Source: NVIDIA, cuDNN backend documentation 9, "Graph API".
  */
-#ifndef ROOFTILE_COLLECT_CUDA_DNN_DNN_H
-#define ROOFTILE_COLLECT_CUDA_DNN_DNN_H
+#pragma once
 
 #include "collect/cuda/jobs/job.h"
 
@@ -141,5 +140,4 @@ struct rt_dnn_maker {
 };
 extern const struct rt_dnn_maker rt_dnn_conv, rt_dnn_attention, rt_dnn_pooling, rt_dnn_batchnorm;
 
-#endif
 #endif

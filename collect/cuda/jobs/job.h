@@ -6,8 +6,7 @@
  * and passes one set's addresses with every launch, so that runs read operands from memory and not from the
  * L2.
  */
-#ifndef ROOFTILE_COLLECT_CUDA_JOBS_JOB_H
-#define ROOFTILE_COLLECT_CUDA_JOBS_JOB_H
+#pragma once
 
 #include "collect/backend.h"
 #include "collect/cuda/driver.h"
@@ -70,5 +69,3 @@ void rt_cudnn_free(struct rt_cudnn *library);
 /* "cuBLASLt 13.0.2"; NULL where it is not installed. */
 const char *rt_cublaslt_version(void);
 const char *rt_cudnn_version(void);
-
-#endif

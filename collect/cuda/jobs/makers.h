@@ -1,6 +1,5 @@
 /* Which library makes the job of a task. */
-#ifndef ROOFTILE_COLLECT_CUDA_JOBS_MAKERS_H
-#define ROOFTILE_COLLECT_CUDA_JOBS_MAKERS_H
+#pragma once
 
 #include "collect/cuda/jobs/job.h"
 
@@ -8,5 +7,3 @@ bool rt_cuda_job_can(const struct rt_task *task);
 /* *refused as of makers; *job is {0} then. */
 int rt_cuda_job_make(struct rt_cuda_gpu *gpu, const struct rt_task *task, struct rt_cuda_job *job,
                      const char **refused);
-
-#endif

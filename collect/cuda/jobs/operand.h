@@ -1,6 +1,5 @@
 /* Operands of a job's launch and what they are filled with; without CUDA, for vector_plan.h. */
-#ifndef ROOFTILE_COLLECT_CUDA_JOBS_OPERAND_H
-#define ROOFTILE_COLLECT_CUDA_JOBS_OPERAND_H
+#pragma once
 
 #include "datasets/op.h"
 
@@ -23,5 +22,3 @@ struct rt_cuda_operand {
     int64_t limit;       /* of indices */
     bool on_host;        /* host_to_device, device_to_host; pinned or pageable by the task's variant */
 };
-
-#endif

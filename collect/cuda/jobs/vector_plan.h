@@ -2,8 +2,7 @@
  * Launches of a vector op: which of our kernels, on which grid, with which operands. Needs no CUDA, so that
  * plans can be tested anywhere; vector.c executes them.
  */
-#ifndef ROOFTILE_COLLECT_CUDA_JOBS_VECTOR_PLAN_H
-#define ROOFTILE_COLLECT_CUDA_JOBS_VECTOR_PLAN_H
+#pragma once
 
 #include "collect/backend.h"
 #include "collect/cuda/kernels/args.h"
@@ -30,5 +29,3 @@ bool rt_vector_can(const struct rt_task *task);
 
 /* For a GPU, or a share of one, of `sms` SMs. NULL, or in a few constant words why this shape cannot run. */
 const char *rt_vector_plan(const struct rt_task *task, int sms, struct rt_vector_plan *plan);
-
-#endif

@@ -22,8 +22,7 @@
  *
  * TYPE is f32, f16, bf16, and for values also f8 (e4m3). "any": grids of any size, the kernel strides.
  */
-#ifndef ROOFTILE_COLLECT_CUDA_KERNELS_ARGS_H
-#define ROOFTILE_COLLECT_CUDA_KERNELS_ARGS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -59,6 +58,4 @@ extern const size_t rt_cuda_kernels_size;
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

@@ -1,5 +1,4 @@
 /* The fat binary of kernels.cu, inside the program. See args.h. */
-#include "collect/cuda/kernels/args.h"
 
 /* clang-format off */
 __asm__(".pushsection .rodata, \"a\"\n"

@@ -10,8 +10,7 @@
  * Graphs follow Hugging Face's "eager" code, which writes attention out op by op: where a model copies,
  * scales, masks and splits is part of its architecture, since each of these is a kernel.
  */
-#ifndef ROOFTILE_MODELS_NETWORKS_ARCHITECTURES_ARCHITECTURE_H
-#define ROOFTILE_MODELS_NETWORKS_ARCHITECTURES_ARCHITECTURE_H
+#pragma once
 
 #include "models/networks/sizes.h"
 
@@ -185,5 +184,3 @@ static inline bool rt_reads_sound(const struct rt_architecture *row)
 {
     return row->input != NULL && row->input->sound;
 }
-
-#endif

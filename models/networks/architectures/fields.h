@@ -1,7 +1,6 @@
 /* The fields of an architecture's file (types/NAME.json): sizes of a model that its keys give, and parts of
  * its network. Internal to models/networks/architectures. */
-#ifndef ROOFTILE_MODELS_NETWORKS_ARCHITECTURES_FIELDS_H
-#define ROOFTILE_MODELS_NETWORKS_ARCHITECTURES_FIELDS_H
+#pragma once
 
 #include "models/networks/architectures/architecture.h"
 
@@ -62,5 +61,3 @@ extern const char rt_key_kind_words[];
 
 /* The place of a word among "one|another"; -1: none, or no words. */
 int rt_word_find(const char *words, const char *word);
-
-#endif

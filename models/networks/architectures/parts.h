@@ -1,6 +1,5 @@
 /* Builders, and the parts of networks that an architecture may have: fields.c gives them names. */
-#ifndef ROOFTILE_MODELS_NETWORKS_ARCHITECTURES_PARTS_H
-#define ROOFTILE_MODELS_NETWORKS_ARCHITECTURES_PARTS_H
+#pragma once
 
 #include "models/networks/architectures/architecture.h"
 
@@ -43,5 +42,3 @@ uint32_t rt_experts_all(const struct rt_stack *stack, uint32_t x);
 void rt_head_sound(const struct rt_stack *stack, uint32_t x);
 void rt_head_pooled_sound(const struct rt_stack *stack, uint32_t x); /* classes of all tokens' mean */
 void rt_losses_switch(const struct rt_stack *stack, int64_t layers);
-
-#endif

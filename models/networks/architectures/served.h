@@ -2,8 +2,7 @@
  * Decoders as LLM servers run them, in parts: attention, its latent and its chosen kinds, other mixers of
  * tokens, feed-forwards. Internal to models/networks/architectures; served.c puts them together.
  */
-#ifndef ROOFTILE_MODELS_NETWORKS_ARCHITECTURES_SERVED_H
-#define ROOFTILE_MODELS_NETWORKS_ARCHITECTURES_SERVED_H
+#pragma once
 
 #include "models/networks/architectures/stack.h"
 
@@ -101,5 +100,3 @@ uint32_t rt_served_chosen(const struct rt_served *step, uint32_t x, struct rt_se
 /* served_experts.c */
 uint32_t rt_served_dense(const struct rt_served *step, uint32_t x);
 uint32_t rt_served_experts(const struct rt_served *step, uint32_t x);
-
-#endif

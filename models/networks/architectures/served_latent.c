@@ -3,7 +3,6 @@
  * themselves: their products with the weights of keys and values move to the queries and to what comes out.
  * Attention to what an indexer chose (DeepSeek-V3.2) does so in prefills, too. See served.h. */
 #include "models/networks/architectures/served.h"
-#include "models/networks/build_node.h"
 
 /* Rows of one kind of sequences, in a step that may have both. */
 struct part {

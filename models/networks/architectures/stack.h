@@ -2,8 +2,7 @@
  * Stacks of layers, which all architectures are built of: an embedding of tokens, then layers of attention
  * and feed-forward. Internal to models/networks.
  */
-#ifndef ROOFTILE_MODELS_NETWORKS_ARCHITECTURES_STACK_H
-#define ROOFTILE_MODELS_NETWORKS_ARCHITECTURES_STACK_H
+#pragma once
 
 #include "models/networks/architectures/architecture.h"
 #include "models/networks/build.h"
@@ -101,5 +100,3 @@ uint32_t rt_build_buckets(const struct rt_stack *stack);
 /* y(rows, hidden) of x(rows, hidden): of a layer, or of one expert */
 uint32_t rt_build_feed_forward(const struct rt_stack *stack, const struct rt_feed_forward_names *name,
                                uint32_t x, int64_t rows);
-
-#endif

@@ -1,6 +1,5 @@
 /* The files of architectures: those of types/, compiled in, and users' own. */
-#ifndef ROOFTILE_MODELS_NETWORKS_ARCHITECTURES_TYPES_H
-#define ROOFTILE_MODELS_NETWORKS_ARCHITECTURES_TYPES_H
+#pragma once
 
 #include "models/networks/architectures/architecture.h"
 
@@ -16,5 +15,3 @@ const struct rt_architecture *rt_architecture_of_type(const char *type);
 const struct rt_architecture *rt_architecture_of_wrapper(const char *type);
 /* Of a user's file. RT_EFORMAT names file, key and what it may be. */
 int rt_architecture_load(const char *path, const struct rt_architecture **out);
-
-#endif

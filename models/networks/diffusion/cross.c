@@ -8,7 +8,6 @@
 #include "models/networks/diffusion/images.h"
 #include "models/networks/diffusion/layers.h"
 #include "models/networks/build.h"
-#include "models/networks/build_node.h"
 
 struct layer {
     struct rt_graph *graph;

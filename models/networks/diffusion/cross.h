@@ -1,6 +1,5 @@
 /* Denoising transformers that attend to text by attention of its own: their sizes. See cross.c. */
-#ifndef ROOFTILE_MODELS_NETWORKS_DIFFUSION_CROSS_H
-#define ROOFTILE_MODELS_NETWORKS_DIFFUSION_CROSS_H
+#pragma once
 
 #include "models/networks/diffusion/pipeline.h"
 
@@ -13,5 +12,3 @@ struct rt_cross {
     bool qk_norm;
 };
 void rt_cross_build(const struct rt_diffusion *pipeline, struct rt_graph *graph);
-
-#endif

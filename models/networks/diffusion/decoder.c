@@ -15,7 +15,6 @@
 #include "models/networks/diffusion/decoder.h"
 #include "models/networks/diffusion/images.h"
 #include "models/networks/diffusion/layers.h"
-#include "models/networks/build_node.h"
 
 enum { GROUPS = 32, MOST_LEVELS = 6 };
 

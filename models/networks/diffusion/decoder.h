@@ -1,6 +1,5 @@
 /* Decoders of latents. See decoder.c. */
-#ifndef ROOFTILE_MODELS_NETWORKS_DIFFUSION_DECODER_H
-#define ROOFTILE_MODELS_NETWORKS_DIFFUSION_DECODER_H
+#pragma once
 
 #include "models/networks/diffusion/pipeline.h"
 
@@ -8,5 +7,3 @@ void rt_decoder_build(const struct rt_decoder *decoder, struct rt_graph *graph, 
 
 extern const struct rt_decoder rt_decoder_kl4, rt_decoder_kl4_wide, rt_decoder_kl16, rt_decoder_dc32,
     rt_decoder_wan, rt_decoder_wan22, rt_decoder_hunyuan, rt_decoder_cogvideox;
-
-#endif

@@ -1,6 +1,5 @@
 /* The table of diffusion pipelines, and what does not fit them. */
-#ifndef ROOFTILE_MODELS_NETWORKS_DIFFUSION_DIFFUSION_H
-#define ROOFTILE_MODELS_NETWORKS_DIFFUSION_DIFFUSION_H
+#pragma once
 
 #include "models/networks/diffusion/pipeline.h"
 
@@ -13,5 +12,3 @@ bool rt_diffusion_is_folder(const char *folder);
 int rt_diffusion_of_folder(const char *folder, const struct rt_vision **out);
 
 extern const struct rt_vision_family rt_vision_diffusion;
-
-#endif

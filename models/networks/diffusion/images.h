@@ -1,7 +1,6 @@
 /* What U-Nets and decoders of latents share: group norms, convolutions of 3 x 3, residual blocks, upsampling.
  */
-#ifndef ROOFTILE_MODELS_NETWORKS_DIFFUSION_IMAGES_H
-#define ROOFTILE_MODELS_NETWORKS_DIFFUSION_IMAGES_H
+#pragma once
 
 #include "models/networks/build_image.h"
 
@@ -22,5 +21,3 @@ struct rt_image rt_denoise_residual(struct rt_graph *graph, const char *name, st
 struct rt_image rt_denoise_inverted(struct rt_graph *graph, struct rt_image x, int64_t inner);
 /* What a row of pixels of another GPU adds to this one's, by the same weights. */
 void rt_denoise_border(struct rt_graph *graph, struct rt_image x, int64_t inner);
-
-#endif

@@ -7,7 +7,6 @@
 #include "models/networks/diffusion/joint.h"
 #include "models/networks/diffusion/layers.h"
 #include "models/networks/build.h"
-#include "models/networks/build_node.h"
 
 /* The two streams of a batch on one GPU. */
 struct streams {

@@ -1,6 +1,5 @@
 /* Denoising transformers whose attention is over text and image at once: their sizes. See joint.c. */
-#ifndef ROOFTILE_MODELS_NETWORKS_DIFFUSION_JOINT_H
-#define ROOFTILE_MODELS_NETWORKS_DIFFUSION_JOINT_H
+#pragma once
 
 #include "models/networks/diffusion/pipeline.h"
 
@@ -20,5 +19,3 @@ struct rt_joint {
     int traits;
 };
 void rt_joint_build(const struct rt_diffusion *pipeline, struct rt_graph *graph);
-
-#endif

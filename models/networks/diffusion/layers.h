@@ -3,8 +3,7 @@
  * rotary positions in fp32, attention over the tokens of all GPUs, gates, feed-forward. Tokens are a matrix,
  * a row each; those of an image or video are a GPU's share of them.
  */
-#ifndef ROOFTILE_MODELS_NETWORKS_DIFFUSION_LAYERS_H
-#define ROOFTILE_MODELS_NETWORKS_DIFFUSION_LAYERS_H
+#pragma once
 
 #include "models/networks/diffusion/pipeline.h"
 #include "models/networks/vision/tokens.h"
@@ -66,5 +65,3 @@ struct rt_tokens rt_denoise_feed_forward(struct rt_graph *graph, const char *nam
 
 /* Sinusoids of 256 and two products: the embedding of a time, or of a guidance scale. */
 void rt_denoise_time(struct rt_graph *graph, const char *name, int64_t batch, int64_t in, int64_t width);
-
-#endif

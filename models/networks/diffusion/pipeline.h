@@ -18,8 +18,7 @@
  * layers.[ch] what denoisers share; cross.c and joint.c transformers that attend to text across and beside
  * it; unet.c U-Nets; decoder.c decoders.
  */
-#ifndef ROOFTILE_MODELS_NETWORKS_DIFFUSION_PIPELINE_H
-#define ROOFTILE_MODELS_NETWORKS_DIFFUSION_PIPELINE_H
+#pragma once
 
 #include "models/networks/vision/vision.h"
 
@@ -76,5 +75,3 @@ int64_t rt_diffusion_batch(const struct rt_diffusion *pipeline, const struct rt_
 /* A block of the denoiser that runs `layers` times a pass. */
 void rt_diffusion_block(const struct rt_diffusion *pipeline, struct rt_graph *graph, const char *name,
                         int64_t layers);
-
-#endif

@@ -4,7 +4,6 @@
 #include "models/networks/diffusion/text.h"
 #include "base/status.h"
 #include "models/networks/build.h"
-#include "models/networks/build_node.h"
 
 #include <stdlib.h>
 #include <string.h>

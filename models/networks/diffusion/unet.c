@@ -6,7 +6,6 @@
 #include "models/networks/diffusion/unet.h"
 #include "models/networks/diffusion/images.h"
 #include "models/networks/diffusion/layers.h"
-#include "models/networks/build_node.h"
 
 enum { GROUPS = 32, MOST_SKIPS = 16 };
 

@@ -1,6 +1,5 @@
 /* U-Nets that denoise: their sizes. See unet.c. */
-#ifndef ROOFTILE_MODELS_NETWORKS_DIFFUSION_UNET_H
-#define ROOFTILE_MODELS_NETWORKS_DIFFUSION_UNET_H
+#pragma once
 
 #include "models/networks/diffusion/pipeline.h"
 
@@ -15,5 +14,3 @@ struct rt_unet {
     bool linear;         /* products go in and out of transformers, else convolutions of one pixel */
 };
 void rt_unet_build(const struct rt_diffusion *pipeline, struct rt_graph *graph);
-
-#endif

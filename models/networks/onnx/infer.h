@@ -1,6 +1,5 @@
 /* The walk over a model's nodes: every value's dtype and shape, and elements of small ones. See onnx.h. */
-#ifndef ROOFTILE_MODELS_NETWORKS_ONNX_INFER_H
-#define ROOFTILE_MODELS_NETWORKS_ONNX_INFER_H
+#pragma once
 
 #include "models/networks/onnx/model.h"
 
@@ -13,5 +12,3 @@ int rt_onnx_infer_graph(struct rt_onnx_model *model, const struct rt_onnx_graph 
 /* Why a value's shape is not known and what makes it known, to be freed: "dim 'batch' of input 'x' is not
  * given; give --dim batch=N". NULL where it is known. */
 char *rt_onnx_why_unknown(const struct rt_onnx_model *model, uint32_t value);
-
-#endif

@@ -1,7 +1,6 @@
 /* What functions of rows ask and do. See lowering.h. */
 #include "models/networks/onnx/lowering.h"
 #include "base/array.h"
-#include "base/status.h"
 #include "models/networks/build_node.h"
 
 #include <inttypes.h>

@@ -2,8 +2,7 @@
  * Nodes of a model while they are added to a graph: what is known of each value, and what functions of rows
  * may ask and do. Internal to models/networks/onnx.
  */
-#ifndef ROOFTILE_MODELS_NETWORKS_ONNX_LOWERING_H
-#define ROOFTILE_MODELS_NETWORKS_ONNX_LOWERING_H
+#pragma once
 
 #include "models/networks/build_image.h"
 #include "models/networks/onnx/operator.h"
@@ -130,5 +129,3 @@ void rt_onnx_lower_expand(struct rt_onnx_lowering *l);
 void rt_onnx_lower_heads(struct rt_onnx_lowering *l);
 /* The gradients of weights that none of the nodes from `first` on accumulates. */
 void rt_onnx_lower_weights(struct rt_onnx_lowering *l, size_t first);
-
-#endif

@@ -1,6 +1,5 @@
 /* An ONNX model as it was read: types, values, nodes, graphs; and room for it while it is built. */
-#ifndef ROOFTILE_MODELS_NETWORKS_ONNX_MODEL_H
-#define ROOFTILE_MODELS_NETWORKS_ONNX_MODEL_H
+#pragma once
 
 #include "base/options.h"
 #include "models/networks/graph.h"
@@ -231,5 +230,3 @@ struct rt_onnx_shape_words {
     char text[RT_ONNX_RANK * 14 + 8];
 };
 struct rt_onnx_shape_words rt_onnx_shape_words(const struct rt_onnx_shape *shape);
-
-#endif

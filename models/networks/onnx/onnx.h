@@ -4,8 +4,7 @@
  * Formats and rules are those of ONNX: onnx.proto, Operators.md (https://onnx.ai/onnx/operators), and
  * ContribOperators.md of ONNX Runtime for com.microsoft.
  */
-#ifndef ROOFTILE_MODELS_NETWORKS_ONNX_ONNX_H
-#define ROOFTILE_MODELS_NETWORKS_ONNX_ONNX_H
+#pragma once
 
 #include "models/networks/onnx/model.h"
 
@@ -29,5 +28,3 @@ struct rt_report *rt_onnx_report(const struct rt_onnx_model *model);
 
 /* protobuf-c's version, "1.4.1"; NULL where rooftile was built without it. */
 const char *rt_onnx_library(void);
-
-#endif

@@ -14,8 +14,7 @@
  * where PyTorch makes a view. Without it an operator moves the bytes of its inputs and outputs, and its name
  * is told.
  */
-#ifndef ROOFTILE_MODELS_NETWORKS_ONNX_OPERATOR_H
-#define ROOFTILE_MODELS_NETWORKS_ONNX_OPERATOR_H
+#pragma once
 
 #include "datasets/op.h"
 #include "models/networks/onnx/model.h"
@@ -146,5 +145,3 @@ int rt_onnx_all_alike(const struct rt_onnx_at *at); /* inputs broadcast; `how` a
 bool rt_onnx_known_truth(const struct rt_onnx_value *value, bool *truth);
 /* The body that an If takes where its condition is known; NULL: it may take either. */
 const struct rt_onnx_graph *rt_onnx_branch(const struct rt_onnx_at *at);
-
-#endif

@@ -5,7 +5,6 @@
  * operand, a weight too, is copied where its letters do not lie as the product takes them. See operator.h.
  */
 #include "base/status.h"
-#include "models/networks/build_node.h"
 #include "models/networks/onnx/lowering.h"
 #include "models/networks/onnx/operator.h"
 

@@ -1,6 +1,5 @@
 /* Losses, optimizers and ai.onnx.ml's few that stand beside networks. See operator.h. */
 #include "base/status.h"
-#include "models/networks/build_node.h"
 #include "models/networks/onnx/lowering.h"
 #include "models/networks/onnx/operator.h"
 

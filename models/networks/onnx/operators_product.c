@@ -1,6 +1,5 @@
 /* Products of matrices. See operator.h. */
 #include "base/status.h"
-#include "models/networks/build_node.h"
 #include "models/networks/onnx/lowering.h"
 #include "models/networks/onnx/operator.h"
 

@@ -5,7 +5,6 @@
  * directions cuDNN runs them in streams of their own, so that gates of one are beside a product of another
  * (Appleyard et al. 2016, arXiv 1604.01946, section 3.3). See operator.h.
  */
-#include "models/networks/build_node.h"
 #include "models/networks/onnx/lowering.h"
 #include "models/networks/onnx/operator.h"
 

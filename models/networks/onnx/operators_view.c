@@ -1,7 +1,6 @@
 /* Views, which run nothing: other dims, orders and parts of what is there, and what PyTorch copies for them.
  * See operator.h. */
 #include "base/status.h"
-#include "models/networks/build_node.h"
 #include "models/networks/onnx/lowering.h"
 #include "models/networks/onnx/operator.h"
 

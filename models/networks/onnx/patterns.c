@@ -2,7 +2,6 @@
  * models have a builder: a row each. See patterns.h. */
 #include "models/networks/onnx/patterns.h"
 #include "base/status.h"
-#include "models/networks/build_node.h"
 
 #include <string.h>
 

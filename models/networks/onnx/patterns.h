@@ -2,8 +2,7 @@
  * What exporters write as several operators and PyTorch runs as one kernel, or as kernels of which named
  * models have a builder. Internal to models/networks/onnx.
  */
-#ifndef ROOFTILE_MODELS_NETWORKS_ONNX_PATTERNS_H
-#define ROOFTILE_MODELS_NETWORKS_ONNX_PATTERNS_H
+#pragma once
 
 #include "models/networks/onnx/lowering.h"
 
@@ -65,5 +64,3 @@ bool rt_onnx_match(struct rt_onnx_match *match, const char *text, uint32_t value
 
 /* QuantizeLinear or DequantizeLinear. */
 bool rt_onnx_may_be_shared(const struct rt_onnx_node *node);
-
-#endif

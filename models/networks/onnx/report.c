@@ -6,7 +6,6 @@
 #include "models/networks/onnx/infer.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

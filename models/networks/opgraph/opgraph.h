@@ -17,8 +17,7 @@
  * table of an embedding in training graphs; position tables and what inference graphs leave out (embeddings,
  * T5's norms) are missing. `saved` follows from the ops that need their inputs again.
  */
-#ifndef ROOFTILE_MODELS_NETWORKS_OPGRAPH_OPGRAPH_H
-#define ROOFTILE_MODELS_NETWORKS_OPGRAPH_OPGRAPH_H
+#pragma once
 
 #include "base/strings.h"
 #include "models/networks/graph.h"
@@ -90,5 +89,3 @@ const struct rt_opgraph_call *rt_opgraph_first_call(const struct rt_opgraph *fil
 
 /* Place of a row in the order, -1 where no row has the name. */
 int64_t rt_opgraph_place(const struct rt_opgraph *file, const char *name);
-
-#endif

@@ -2,8 +2,7 @@
  * Python literals as NeuSight's tables write them: whole numbers, texts, and lists, tuples and sets of those.
  * Internal to models/networks.
  */
-#ifndef ROOFTILE_MODELS_NETWORKS_OPGRAPH_PYTHON_LITERAL_H
-#define ROOFTILE_MODELS_NETWORKS_OPGRAPH_PYTHON_LITERAL_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -28,5 +27,3 @@ struct rt_python_literals {
 /* RT_EFORMAT "character 12: ..." where the text is not one literal. `out` may be used again and again; free
  * out->value at the end. */
 int rt_python_literal_parse(const char *text, size_t length, struct rt_python_literals *out);
-
-#endif

@@ -15,7 +15,6 @@
 #include "models/networks/vision/mobile.h"
 #include "models/networks/vision/vision.h"
 #include "models/networks/build_image.h"
-#include "models/networks/build_node.h"
 
 #include <math.h>
 #include <stdio.h>

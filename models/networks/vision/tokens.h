@@ -1,7 +1,6 @@
 /* What networks of tokens share (ViT, Swin, ConvNeXt, Mixer): patches, layer scale, feed-forward, attention
  * over the tokens of an image or of a window, pooling. Tokens are a matrix, a row each. */
-#ifndef ROOFTILE_MODELS_NETWORKS_VISION_TOKENS_H
-#define ROOFTILE_MODELS_NETWORKS_VISION_TOKENS_H
+#pragma once
 
 #include "models/networks/build_image.h"
 
@@ -64,5 +63,3 @@ struct rt_tokens rt_tokens_attention(struct rt_graph *graph, struct rt_tokens x,
 struct rt_tokens rt_tokens_first(struct rt_graph *graph, const char *name, struct rt_tokens x);
 /* The mean over all tokens but the first `prefix` */
 struct rt_tokens rt_tokens_mean(struct rt_graph *graph, const char *name, struct rt_tokens x, int64_t prefix);
-
-#endif

@@ -24,12 +24,9 @@
  *   k kt i64 U64    copy, copy transposed (f, l: only where images come channels first, last), gather, resize;
  *                   K J64 channels or elements put together
  *   p100            more parameters */
-#ifndef ROOFTILE_MODELS_NETWORKS_VISION_TRACED_H
-#define ROOFTILE_MODELS_NETWORKS_VISION_TRACED_H
+#pragma once
 
 #include "models/networks/graph.h"
 
 /* Adds blocks and nodes to an empty graph, for images of options.image pixels. */
 void rt_traced_build(struct rt_graph *graph, const char *text);
-
-#endif

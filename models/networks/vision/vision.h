@@ -4,8 +4,7 @@
  *
  * The room: vision.[ch] is the table of families and finds models by name; the others are families.
  */
-#ifndef ROOFTILE_MODELS_NETWORKS_VISION_VISION_H
-#define ROOFTILE_MODELS_NETWORKS_VISION_VISION_H
+#pragma once
 
 #include "models/networks/graph.h"
 
@@ -32,5 +31,3 @@ struct rt_vision_family {
 /* The i-th model of all families, in the order of the table; NULL past the last. */
 const struct rt_vision *rt_vision_at(size_t i);
 const struct rt_vision_family *rt_vision_family_of(const struct rt_vision *vision);
-
-#endif

@@ -5,7 +5,6 @@
 #include "models/networks/vision/tokens.h"
 #include "models/networks/vision/vision.h"
 #include "models/networks/build_image.h"
-#include "models/networks/build_node.h"
 
 /* What varies, beside sizes. */
 enum {

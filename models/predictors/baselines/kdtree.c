@@ -1,6 +1,5 @@
 /* Implicit k-d tree. See kdtree.h. */
 #include "models/predictors/baselines/kdtree.h"
-#include "base/status.h"
 
 #include <math.h>
 #include <stdbool.h>

@@ -3,8 +3,7 @@
  * order, the root of a range in its middle, so a file of the points holds the tree, and loading builds
  * nothing.
  */
-#ifndef ROOFTILE_MODELS_PREDICTORS_BASELINES_KDTREE_H
-#define ROOFTILE_MODELS_PREDICTORS_BASELINES_KDTREE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -27,5 +26,3 @@ void rt_kdtree_box(const double *points, size_t count, size_t dims, double *low,
 /* Place of the nearest point whose squared distance is below *best (start with INFINITY), which is lowered;
  * SIZE_MAX where there is none. Of points equally near, the one that comes first in tree order. */
 size_t rt_kdtree_nearest(const struct rt_kdtree *tree, const double *query, double *best);
-
-#endif

@@ -8,8 +8,7 @@
  * is proportional to the peak that bounds it. docs/log/baselines.md says what else was tried and where this
  * differs from the paper.
  */
-#ifndef ROOFTILE_MODELS_PREDICTORS_BASELINES_LINEAR_H
-#define ROOFTILE_MODELS_PREDICTORS_BASELINES_LINEAR_H
+#pragma once
 
 #include "base/h5.h"
 #include "datasets/dataset.h"
@@ -47,5 +46,3 @@ double rt_linear_baseline_us(const struct rt_linear_baseline *lines, const struc
  * usual. */
 int rt_linear_baseline_write(const struct rt_linear_baseline *lines, struct rt_h5 *file, const char *group);
 int rt_linear_baseline_read(struct rt_h5 *file, const char *group, struct rt_linear_baseline *lines);
-
-#endif

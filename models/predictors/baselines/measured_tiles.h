@@ -3,8 +3,7 @@
  * device); distance is Euclidean over the dims and the device's numbers as NeuSight's descriptors have them
  * (SMs, GFLOP/s, memory GiB, bandwidth GB/s, L2 MiB), unscaled as published.
  */
-#ifndef ROOFTILE_MODELS_PREDICTORS_BASELINES_MEASURED_TILES_H
-#define ROOFTILE_MODELS_PREDICTORS_BASELINES_MEASURED_TILES_H
+#pragma once
 
 #include "base/h5.h"
 #include "datasets/dataset.h"
@@ -41,5 +40,3 @@ int rt_measured_tiles_read(struct rt_h5 *file, const char *group, struct rt_meas
  * or dtype was never measured. False where the table is empty or the dims don't compare. */
 bool rt_measured_tiles_nearest(const struct rt_measured_tiles *tiles, const struct rt_query *query,
                                const struct rt_device *device, int32_t tile[2]);
-
-#endif

@@ -4,8 +4,7 @@
  * thousand numbers. Columns are rows of a table, so measured tiles and wave scaling share one writer and one
  * reader.
  */
-#ifndef ROOFTILE_MODELS_PREDICTORS_BASELINES_SHAPE_SETS_H
-#define ROOFTILE_MODELS_PREDICTORS_BASELINES_SHAPE_SETS_H
+#pragma once
 
 #include "base/h5.h"
 
@@ -43,5 +42,3 @@ int rt_shape_sets_write(const struct rt_shape_layout *layout, const void *sets, 
  * returned. RT_EFORMAT where the lengths of the arrays do not add up. */
 int rt_shape_sets_read(const struct rt_shape_layout *layout, struct rt_h5 *file, const char *group,
                        void **sets, size_t *count);
-
-#endif

@@ -2,7 +2,6 @@
 #include "models/predictors/baselines/wave_scaling.h"
 #include "base/sort.h"
 #include "base/status.h"
-#include "base/h5_struct.h"
 
 #include <math.h>
 #include <stdio.h>

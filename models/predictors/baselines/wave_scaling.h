@@ -15,8 +15,7 @@
  * those of the device's vendor where there are some; the forecast is their median. docs/log/baselines.md says
  * what else was tried.
  */
-#ifndef ROOFTILE_MODELS_PREDICTORS_BASELINES_WAVE_SCALING_H
-#define ROOFTILE_MODELS_PREDICTORS_BASELINES_WAVE_SCALING_H
+#pragma once
 
 #include "base/h5.h"
 #include "datasets/dataset.h"
@@ -67,5 +66,3 @@ double rt_wave_scale(const struct rt_query *query, const struct rt_device *origi
  * as usual. */
 int rt_wave_scaling_write(const struct rt_wave_scaling *scaling, struct rt_h5 *file, const char *group);
 int rt_wave_scaling_read(struct rt_h5 *file, const char *group, struct rt_wave_scaling *scaling);
-
-#endif

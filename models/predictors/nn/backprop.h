@@ -9,8 +9,7 @@
  * Sums are made in the order of the threads, so the same pool gives the same bytes; another number of threads
  * rounds differently.
  */
-#ifndef ROOFTILE_MODELS_PREDICTORS_NN_BACKPROP_H
-#define ROOFTILE_MODELS_PREDICTORS_NN_BACKPROP_H
+#pragma once
 
 #include "models/predictors/nn/mlp.h"
 #include "base/threads.h"
@@ -47,5 +46,3 @@ typedef void rt_backprop_take(void *context, size_t first, size_t count, const r
  * afterwards, so `take` may update them. */
 void rt_backprop_backward(struct rt_backprop *pass, size_t member, size_t rows, rt_backprop_take *take,
                           void *context);
-
-#endif

@@ -2,8 +2,7 @@
  * All calls of BLAS and LAPACK (collect/cpu/backend_cpu.c aside, which times BLAS). OpenBLAS computes in the
  * calling thread; work is shared out over threads by backprop.c and mlp.c, which know what belongs together.
  */
-#ifndef ROOFTILE_MODELS_PREDICTORS_NN_BLAS_H
-#define ROOFTILE_MODELS_PREDICTORS_NN_BLAS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,5 +31,3 @@ void rt_gemm(bool transpose_a, bool transpose_b, size_t m, size_t n, size_t k, c
 /* Solves A x = b for A (n,n) symmetric and positive definite, by Cholesky's factorisation (LAPACK's dposv); x
  * takes the place of b, the factor that of A. False where A is not positive definite; b is then all NaN. */
 bool rt_solve_positive(size_t n, double *a, double *b);
-
-#endif

@@ -3,8 +3,7 @@
  * one block. "8 x 512" as NeuSight counts is layers = 8, hidden = 512: inputs -> 512, six times 512 -> 512,
  * 512 -> outputs. Callers give samples as rows, x (rows, inputs), and get rows; inside, samples are columns.
  */
-#ifndef ROOFTILE_MODELS_PREDICTORS_NN_MLP_H
-#define ROOFTILE_MODELS_PREDICTORS_NN_MLP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -93,5 +92,3 @@ void rt_mlp_infer(const struct rt_mlp *mlp, struct rt_threads *pool, const rt_re
 size_t rt_mlp_last_hidden(const struct rt_mlp *mlp);
 void rt_mlp_infer_hidden(const struct rt_mlp *mlp, struct rt_threads *pool, const rt_real *x, size_t rows,
                          rt_real *y);
-
-#endif

@@ -2,8 +2,7 @@
  * AdamW as PyTorch defines it (decoupled weight decay, bias correction, epsilon outside the root), and its
  * learning rate. The state is one block, as checkpoints hold it.
  */
-#ifndef ROOFTILE_MODELS_PREDICTORS_NN_OPTIMIZER_H
-#define ROOFTILE_MODELS_PREDICTORS_NN_OPTIMIZER_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -44,5 +43,3 @@ extern const struct rt_schedule rt_schedule_default; /* 1 step at 1e-3, the rati
 
 /* Learning rate of step 0, 1, ... as torch.optim.lr_scheduler.OneCycleLR (cosine) gives it. */
 double rt_learning_rate(const struct rt_schedule *schedule, uint64_t step);
-
-#endif

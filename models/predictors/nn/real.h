@@ -2,8 +2,7 @@
  * The number the networks are made of: float in the library and in predictor files. The same sources are also
  * compiled with RT_REAL double by the tests, where finite differences and PyTorch's float64 need the digits.
  */
-#ifndef ROOFTILE_MODELS_PREDICTORS_NN_REAL_H
-#define ROOFTILE_MODELS_PREDICTORS_NN_REAL_H
+#pragma once
 
 #include <stddef.h>
 
@@ -29,6 +28,4 @@ void rt_real_transpose(size_t rows, size_t columns, size_t from_ld, const rt_rea
 #define RT_WIDE __attribute__((target_clones("arch=x86-64-v4", "avx2", "default")))
 #else
 #define RT_WIDE
-#endif
-
 #endif

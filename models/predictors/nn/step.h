@@ -6,8 +6,7 @@
  * the caller's, with their derivatives. Parameters of the caller's own (device effects) get their gradients
  * in the callback, kept apart by block and summed in order after the step, and an optimizer of their own.
  */
-#ifndef ROOFTILE_MODELS_PREDICTORS_NN_STEP_H
-#define ROOFTILE_MODELS_PREDICTORS_NN_STEP_H
+#pragma once
 
 #include "models/predictors/nn/mlp.h"
 #include "base/threads.h"
@@ -48,5 +47,3 @@ struct rt_loss {
 
 extern const struct rt_loss rt_losses[RT_LOSS_COUNT];
 int rt_loss_find(const char *name); /* -1 where there is none */
-
-#endif

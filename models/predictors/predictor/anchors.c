@@ -2,8 +2,6 @@
 #include "models/predictors/predictor/anchors.h"
 #include "base/sort.h"
 #include "base/status.h"
-#include "base/strings.h"
-#include "base/text.h"
 #include "models/predictors/predictor/conformal_interval.h"
 
 #include <inttypes.h>

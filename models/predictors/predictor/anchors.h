@@ -18,8 +18,7 @@
  * 3 and 0.25 have the least mean interval score over H100's runs, forecast without H100 and what is newer,
  * after 1, 3 and 10 of them; H200 and B200 judged them.
  */
-#ifndef ROOFTILE_MODELS_PREDICTORS_PREDICTOR_ANCHORS_H
-#define ROOFTILE_MODELS_PREDICTORS_PREDICTOR_ANCHORS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -45,5 +44,3 @@ struct rt_anchor rt_anchor_of(const char *lines, const struct rt_anchor_kind *ki
 /* Half-width in ln of a forecast with the anchor, of one without it at a level. */
 double rt_anchor_ln_half_width(const struct rt_anchor *anchor, double ln_half_width, double level);
 bool rt_anchors_have(const char *lines, uint64_t key);
-
-#endif

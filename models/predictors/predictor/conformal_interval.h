@@ -6,8 +6,7 @@
  * out in turn, for known ones from rows that nothing was fitted to. A residual is taken in units of its
  * dtype's typical error. docs/method.md has the equations, docs/results the measured coverage.
  */
-#ifndef ROOFTILE_MODELS_PREDICTORS_PREDICTOR_CONFORMAL_INTERVAL_H
-#define ROOFTILE_MODELS_PREDICTORS_PREDICTOR_CONFORMAL_INTERVAL_H
+#pragma once
 
 #include "datasets/device.h"
 #include "datasets/op.h"
@@ -101,5 +100,3 @@ double rt_interval_at(const double quantile[RT_INTERVAL_LEVELS], double level);
 /* In predictor files, in the group of their family. */
 int rt_intervals_write(const struct rt_intervals *intervals, struct rt_h5 *file, const char *group);
 int rt_intervals_read(struct rt_h5 *file, const char *group, struct rt_intervals *intervals);
-
-#endif

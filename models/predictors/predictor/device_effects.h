@@ -18,8 +18,7 @@
  * one server says nothing of the next; compute, their start, is shrunk to GPUs of the same major compute
  * capability and kind of memory, the boards of one line
  */
-#ifndef ROOFTILE_MODELS_PREDICTORS_PREDICTOR_DEVICE_EFFECTS_H
-#define ROOFTILE_MODELS_PREDICTORS_PREDICTOR_DEVICE_EFFECTS_H
+#pragma once
 
 #include "models/predictors/roofline/board.h"
 #include "models/predictors/predictor/residual_correction.h"
@@ -112,5 +111,3 @@ int rt_device_effects_write(const struct rt_device_effects *effects, struct rt_h
 /* `width` of a place of the network: rt_family_net_place_width. */
 int rt_device_effects_read(struct rt_h5 *file, const char *group, size_t width,
                            struct rt_device_effects *effects);
-
-#endif

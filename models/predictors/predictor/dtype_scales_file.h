@@ -1,7 +1,6 @@
 /* A number for each dtype in predictor files, of which most have none: two arrays, of dtypes and of numbers.
  */
-#ifndef ROOFTILE_MODELS_PREDICTORS_PREDICTOR_DTYPE_SCALES_FILE_H
-#define ROOFTILE_MODELS_PREDICTORS_PREDICTOR_DTYPE_SCALES_FILE_H
+#pragma once
 
 #include "base/h5_struct.h"
 #include "datasets/dtype.h"
@@ -23,5 +22,3 @@ int rt_dtype_scales_write(const struct rt_dtype_scales *layout, struct rt_h5 *fi
 /* Sets those that were written, and leaves the others. RT_EFORMAT where one is out of range. */
 int rt_dtype_scales_read(const struct rt_dtype_scales *layout, struct rt_h5 *file, const char *group,
                          double scale[RT_DTYPE_COUNT]);
-
-#endif

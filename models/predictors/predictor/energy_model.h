@@ -9,8 +9,7 @@
  * (core), what the memory takes, what is drawn whatever runs (static). A device that was not measured has
  * effects of 0. docs/method.md has the equations, train/fit_energy.h the fit.
  */
-#ifndef ROOFTILE_MODELS_PREDICTORS_PREDICTOR_ENERGY_MODEL_H
-#define ROOFTILE_MODELS_PREDICTORS_PREDICTOR_ENERGY_MODEL_H
+#pragma once
 
 #include "models/predictors/predictor/conformal_interval.h"
 #include "models/predictors/predictor/fitted_keys.h"
@@ -72,5 +71,3 @@ double rt_energy_interval(const struct rt_energy_model *model, const struct rt_d
 /* The group /energy of predictor files. Absent: as rt_energy_model_init. */
 int rt_energy_model_write(const struct rt_energy_model *model, struct rt_h5 *file);
 int rt_energy_model_read(struct rt_h5 *file, struct rt_energy_model *out);
-
-#endif

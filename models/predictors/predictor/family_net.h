@@ -2,8 +2,7 @@
  * The part of a predictor that forecasts one family of ops, or its kernels in some dtypes: which forecaster
  * it is (forecaster.h), and what that was fitted to. From a query to the inputs of a network.
  */
-#ifndef ROOFTILE_MODELS_PREDICTORS_PREDICTOR_FAMILY_NET_H
-#define ROOFTILE_MODELS_PREDICTORS_PREDICTOR_FAMILY_NET_H
+#pragma once
 
 #include "datasets/dataset.h"
 #include "models/predictors/baselines/linear.h"
@@ -162,5 +161,3 @@ int rt_family_net_launch_beyond(const struct rt_family_net *net, const struct rt
 size_t rt_family_net_place_width(const struct rt_family_net *net);
 void rt_family_net_places(const struct rt_family_net *net, struct rt_threads *pool, const rt_real *inputs,
                           size_t count, rt_real *places);
-
-#endif

@@ -1,7 +1,6 @@
 /* The feature table. The first four are NeuSight's, in its units, so that networks see the published numbers.
  */
 #include "models/predictors/predictor/family_net.h"
-#include "models/predictors/roofline/board.h"
 #include "base/status.h"
 #include "base/units.h"
 

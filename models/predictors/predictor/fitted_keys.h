@@ -4,8 +4,7 @@
  * names of the dataset, without device, latency or phase. It is the same in every dataset and build; a kernel
  * that was measured twice has one key.
  */
-#ifndef ROOFTILE_MODELS_PREDICTORS_PREDICTOR_FITTED_KEYS_H
-#define ROOFTILE_MODELS_PREDICTORS_PREDICTOR_FITTED_KEYS_H
+#pragma once
 
 #include "datasets/dataset.h"
 #include "base/h5.h"
@@ -31,5 +30,3 @@ int64_t rt_run_key(const struct rt_dataset *dataset, const struct rt_workload *w
 /* As predictor files hold them, at `path`; nothing where there are none, and read so. */
 int rt_fitted_keys_write(const struct rt_fitted_keys *keys, struct rt_h5 *file, const char *path);
 int rt_fitted_keys_read(struct rt_h5 *file, const char *path, struct rt_fitted_keys *keys);
-
-#endif

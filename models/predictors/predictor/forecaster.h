@@ -3,8 +3,7 @@
  * model of links, the linear baseline, wave scaling, the bare roofline. How a row is fitted is in
  * train/train.c, which is the only other place that a new one touches.
  */
-#ifndef ROOFTILE_MODELS_PREDICTORS_PREDICTOR_FORECASTER_H
-#define ROOFTILE_MODELS_PREDICTORS_PREDICTOR_FORECASTER_H
+#pragma once
 
 #include "base/h5.h"
 #include "base/threads.h"
@@ -45,5 +44,3 @@ void rt_links_latency(const struct rt_family_net *net, struct rt_threads *pool, 
 int rt_links_write(const struct rt_family_net *net, struct rt_h5 *file, const char *group);
 int rt_links_read(struct rt_h5 *file, const char *group, struct rt_family_net *net);
 void rt_links_release(struct rt_family_net *net);
-
-#endif

@@ -1,6 +1,5 @@
 /* The head table. See head.h. */
 #include "models/predictors/predictor/head.h"
-#include "base/status.h"
 
 #include <math.h>
 #include <string.h>

@@ -20,8 +20,7 @@
  * 200 times its time, memory, which many accesses in flight hide well, 0.3 to 1.5 times, the start half or
  * twice. Every forecast grows with each time, so none falls when a time grows: more hardware is never slower.
  */
-#ifndef ROOFTILE_MODELS_PREDICTORS_PREDICTOR_HEAD_H
-#define ROOFTILE_MODELS_PREDICTORS_PREDICTOR_HEAD_H
+#pragma once
 
 #include "models/predictors/nn/real.h"
 #include "models/predictors/roofline/tile.h"
@@ -68,5 +67,3 @@ struct rt_head {
 
 extern const struct rt_head rt_heads[RT_HEAD_COUNT];
 int rt_head_find(const char *name); /* -1 where there is none */
-
-#endif

@@ -7,8 +7,7 @@
  *
  * A memo is for one thread, and lives no longer than the predictor.
  */
-#ifndef ROOFTILE_MODELS_PREDICTORS_PREDICTOR_NETWORK_MEMO_H
-#define ROOFTILE_MODELS_PREDICTORS_PREDICTOR_NETWORK_MEMO_H
+#pragma once
 
 #include "base/threads.h"
 #include "models/predictors/predictor/family_net.h"
@@ -65,5 +64,3 @@ struct rt_forecast_batch {
     double *latency_us;           /* by the queries' indices; stays NaN where skip is set */
     uint8_t *skip;                /* enum rt_skip, by the queries' indices */
 };
-
-#endif

@@ -3,8 +3,7 @@
  * for vector lanes and matrix units); each net is made of a forecaster and what that was fitted to, and all
  * of it is data in one self-describing file (FORMAT.md).
  */
-#ifndef ROOFTILE_MODELS_PREDICTORS_PREDICTOR_PREDICTOR_H
-#define ROOFTILE_MODELS_PREDICTORS_PREDICTOR_PREDICTOR_H
+#pragma once
 
 #include "datasets/split.h"
 #include "models/predictors/predictor/energy_model.h"
@@ -144,5 +143,3 @@ void rt_predictor_intervals(const struct rt_predictor *predictor, const struct r
 double rt_predictor_shared_error(const struct rt_predictor *predictor, const struct rt_query *query);
 /* The correlation, 0..1, of what a device has in common in one family with that in another. */
 double rt_predictor_error_correlation(const struct rt_predictor *predictor);
-
-#endif

@@ -3,8 +3,7 @@
  * it ends up as data in the predictor file, so a forecast never asks which recipe made it. Recipes whose head
  * takes no network (head.h) have neither features nor an architecture, and nothing of training but `loss`.
  */
-#ifndef ROOFTILE_MODELS_PREDICTORS_PREDICTOR_RECIPE_H
-#define ROOFTILE_MODELS_PREDICTORS_PREDICTOR_RECIPE_H
+#pragma once
 
 #include "models/predictors/predictor/predictor.h"
 
@@ -46,5 +45,3 @@ int rt_recipe_net(const struct rt_recipe *recipe, struct rt_family_net *out);
 
 /* Does its head use device effects? */
 bool rt_recipe_has_effects(const struct rt_recipe *recipe);
-
-#endif

@@ -13,8 +13,7 @@
  * would have been off by had it been left out (section 5.4.2): intervals of calibrated devices are made of
  * both.
  */
-#ifndef ROOFTILE_MODELS_PREDICTORS_PREDICTOR_RESIDUAL_CORRECTION_H
-#define ROOFTILE_MODELS_PREDICTORS_PREDICTOR_RESIDUAL_CORRECTION_H
+#pragma once
 
 #include "datasets/op.h"
 #include "models/predictors/nn/real.h"
@@ -61,5 +60,3 @@ double rt_residual_correction_left_out(const struct rt_residual_correction *corr
 
 /* The kernel of the process, exp(-d), at two places. */
 double rt_residual_correction_likeness(const rt_real *a, const rt_real *b, size_t width);
-
-#endif

@@ -1,7 +1,6 @@
 /* Boards and their architectures. See board.h. */
 #include "models/predictors/roofline/board.h"
 #include "base/units.h"
-#include "base/status.h"
 #include "datasets/mig.h"
 #include "datasets/share.h"
 

@@ -2,8 +2,7 @@
  * What follows from a device's architecture rather than from its data sheet: how its L2 is divided, what
  * memory it has, how fast it computes and moves within its board power (datasets/power.h).
  */
-#ifndef ROOFTILE_MODELS_PREDICTORS_ROOFLINE_BOARD_H
-#define ROOFTILE_MODELS_PREDICTORS_ROOFLINE_BOARD_H
+#pragma once
 
 #include "datasets/designs.h"
 #include "datasets/device.h"
@@ -77,5 +76,3 @@ double rt_product_l2_cost(const struct rt_device *device);
 
 /* Cycles of the boost clock in us; at 1.7 GHz where the clock is unknown. */
 double rt_cycles_us(const struct rt_device *device, double cycles);
-
-#endif

@@ -4,8 +4,7 @@
  * several, FFT; and direct kernels for depthwise convolutions. docs/method.md has the formulas,
  * docs/log/convolutions.md how far they explain what was measured.
  */
-#ifndef ROOFTILE_MODELS_PREDICTORS_ROOFLINE_CONV_H
-#define ROOFTILE_MODELS_PREDICTORS_ROOFLINE_CONV_H
+#pragma once
 
 #include "datasets/call.h"
 #include "models/predictors/roofline/board.h"
@@ -65,5 +64,3 @@ double rt_conv_layout_bytes(const struct rt_conv_shape *conv);
 
 /* Useful share of the pixels in the tiles of Winograd's one kernel, 0..1; 1 where it cannot be used. */
 double rt_conv_tile_fill(const struct rt_conv_shape *conv);
-
-#endif

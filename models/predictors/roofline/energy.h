@@ -13,8 +13,7 @@
  * active watts with phi v^2, in part with v (leakage), the core's share of idle watts with v; memory stays as
  * it is.
  */
-#ifndef ROOFTILE_MODELS_PREDICTORS_ROOFLINE_ENERGY_H
-#define ROOFTILE_MODELS_PREDICTORS_ROOFLINE_ENERGY_H
+#pragma once
 
 #include "datasets/call.h"
 #include "datasets/device.h"
@@ -96,5 +95,3 @@ double rt_power_kept(double limit_w);
 /* Average watts while kernels run of a step whose kernels would draw base_w + dynamic_w were there no limit;
  * grows with all three. NaN as limit_w: there is none. */
 double rt_power_clipped(double base_w, double dynamic_w, double limit_w);
-
-#endif

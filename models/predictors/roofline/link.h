@@ -11,8 +11,7 @@
  * LL, LL128, Simple; src/graph/tuning.cc of NCCL chooses by size): a step-up is a smooth one in the wire time
  * of a step, so that time never falls where a message grows or a link slows down.
  */
-#ifndef ROOFTILE_MODELS_PREDICTORS_ROOFLINE_LINK_H
-#define ROOFTILE_MODELS_PREDICTORS_ROOFLINE_LINK_H
+#pragma once
 
 #include "datasets/call.h"
 #include "datasets/device.h"
@@ -114,5 +113,3 @@ double rt_link_steps_share(const struct rt_call *call, const struct rt_device *d
 /* ln of the 90% interval that host bridges of an unknown server leave: wire times ln 2 of a pair (0.36 to
  * 0.75 of the link are measured), ln 4 of eight (from peers to the square). */
 double rt_link_server_width(const struct rt_call *call, const struct rt_device *device);
-
-#endif

@@ -4,8 +4,7 @@
  * recipe that fits it. Energy has no networks: it is forecast from time and work (energy.h), so predictors
  * whose target is time forecast it, too.
  */
-#ifndef ROOFTILE_MODELS_PREDICTORS_ROOFLINE_TARGET_H
-#define ROOFTILE_MODELS_PREDICTORS_ROOFLINE_TARGET_H
+#pragma once
 
 #include "datasets/dataset.h"
 #include "models/predictors/roofline/tile.h"
@@ -28,5 +27,3 @@ extern const struct rt_target rt_targets[RT_TARGET_COUNT];
 /* What was measured of a sample, in the target's unit; NaN where the measurement failed, is missing or is
  * impossible. */
 double rt_target_measured(const struct rt_target *target, const struct rt_sample *sample);
-
-#endif

@@ -3,8 +3,7 @@
  * this folder is learnt; networks correct what it computes. The arithmetic of tiles and waves is NeuSight's
  * (Lee et al., ASPLOS 2025, section 4).
  */
-#ifndef ROOFTILE_MODELS_PREDICTORS_ROOFLINE_TILE_H
-#define ROOFTILE_MODELS_PREDICTORS_ROOFLINE_TILE_H
+#pragma once
 
 #include "datasets/device.h"
 #include "datasets/call.h"
@@ -135,5 +134,3 @@ struct rt_times {
 
 /* Of a launch of rt_tiled_call_init_whole or rt_tiled_call_init_tiling. */
 void rt_tiled_call_times(const struct rt_tiled_call *launch, struct rt_times *out);
-
-#endif

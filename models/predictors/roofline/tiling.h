@@ -5,8 +5,7 @@
  * result as features. Formulas of the last two, their sources and what each contributes:
  * docs/log/attention-and-experts.md.
  */
-#ifndef ROOFTILE_MODELS_PREDICTORS_ROOFLINE_TILING_H
-#define ROOFTILE_MODELS_PREDICTORS_ROOFLINE_TILING_H
+#pragma once
 
 #include "datasets/fields.h"
 #include "datasets/moe_routing.h"
@@ -181,5 +180,3 @@ void rt_tiling_experts(enum rt_dtype dtype, const int64_t *dim, enum rt_server_p
  */
 double rt_flash2_us(enum rt_op_id op, enum rt_dtype dtype, const int64_t *dim,
                     const struct rt_device *device);
-
-#endif

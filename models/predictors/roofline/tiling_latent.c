@@ -4,7 +4,6 @@
  * and DeepGEMM.
  */
 #include "models/predictors/roofline/tiling.h"
-#include "base/status.h"
 
 #include <math.h>
 

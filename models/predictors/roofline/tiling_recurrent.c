@@ -1,6 +1,5 @@
 /* Tiling of recurrences. See tiling_recurrent.h. */
 #include "models/predictors/roofline/tiling_recurrent.h"
-#include "base/status.h"
 
 #include <math.h>
 

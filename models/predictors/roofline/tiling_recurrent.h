@@ -9,8 +9,7 @@
  * FlashInfer's and FlashKDA's, which vLLM takes since Hopper, walk in one. A step of decoding reads and
  * writes the state.
  */
-#ifndef ROOFTILE_MODELS_PREDICTORS_ROOFLINE_TILING_RECURRENT_H
-#define ROOFTILE_MODELS_PREDICTORS_ROOFLINE_TILING_RECURRENT_H
+#pragma once
 
 #include "models/predictors/roofline/tiling.h"
 
@@ -43,5 +42,3 @@ struct rt_recurrent_tiling {
 void rt_tiling_recurrent(enum rt_op_id op, enum rt_dtype dtype, const int64_t *dim,
                          enum rt_server_project server, const struct rt_device *device,
                          struct rt_recurrent_tiling *out);
-
-#endif

@@ -5,8 +5,7 @@
  * law has it (bytes in flight over latency). A bound of every forecast of such kernels, by a network or by
  * the roofline alone; torch.compile and servers split rows over blocks, so it is none of theirs.
  */
-#ifndef ROOFTILE_MODELS_PREDICTORS_ROOFLINE_WALK_H
-#define ROOFTILE_MODELS_PREDICTORS_ROOFLINE_WALK_H
+#pragma once
 
 #include "datasets/call.h"
 #include "datasets/device.h"
@@ -17,5 +16,3 @@
  * NVIDIA's. `row_threads`: of a reduction, the threads of the one block that makes a row; 0: PyTorch splits
  * rows. It does not grow with multiprocessors, with the threads that they hold, nor with the clock. */
 double rt_walk_us(const struct rt_call *call, int row_threads, const struct rt_device *device);
-
-#endif

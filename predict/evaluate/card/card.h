@@ -5,8 +5,7 @@
  *
  * The keys of the front matter are those of huggingface/hub-docs, datasetcard.md and modelcard.md.
  */
-#ifndef ROOFTILE_PREDICT_EVALUATE_CARD_CARD_H
-#define ROOFTILE_PREDICT_EVALUATE_CARD_CARD_H
+#pragma once
 
 #include "base/options.h"
 #include "base/report.h"
@@ -91,5 +90,3 @@ void rt_card_add_scored(struct rt_report *report, const struct rt_card_scored *j
 
 /* The results as the model-index of a front matter holds them: a new array. */
 json_t *rt_card_results(const struct rt_card_scored *judged);
-
-#endif

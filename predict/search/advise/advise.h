@@ -8,8 +8,7 @@
  * Instances share the board's power and clock: kernels take RT_BUSY_NEIGHBOURS times as long while all of
  * them are busy, which counts for the throughput of a board full of instances and for partitions.
  */
-#ifndef ROOFTILE_PREDICT_SEARCH_ADVISE_ADVISE_H
-#define ROOFTILE_PREDICT_SEARCH_ADVISE_ADVISE_H
+#pragma once
 
 #include "base/report.h"
 #include "datasets/mig.h"
@@ -147,5 +146,3 @@ bool rt_partition_turns(const struct rt_advised_partition *advised);
 struct rt_report *rt_partition_report(const struct rt_advised_partition *advised);
 
 struct rt_report *rt_judgement_report(const struct rt_advice_judgement *judgement);
-
-#endif

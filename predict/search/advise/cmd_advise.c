@@ -5,8 +5,6 @@
 #include "base/strings.h"
 #include "base/text.h"
 #include "datasets/dataset_input.h"
-#include "datasets/run_attributes.h"
-#include "models/networks/vision/vision.h"
 #include "models/networks/step_options.h"
 #include "models/networks/source.h"
 #include "predict/search/advise/advise.h"

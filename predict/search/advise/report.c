@@ -2,7 +2,6 @@
 #include "predict/search/advise/advise.h"
 #include "base/status.h"
 #include "base/units.h"
-#include "base/strings.h"
 #include "base/text.h"
 
 #include <math.h>

@@ -5,7 +5,6 @@
 #include "base/progress.h"
 #include "base/status.h"
 #include "base/target.h"
-#include "models/networks/vision/vision.h"
 #include "models/networks/source.h"
 #include "models/networks/step_options.h"
 #include "predict/search/explore/objectives.h"

@@ -5,8 +5,7 @@
  *
  * Time is monotone by law: no point with more in every field is slower (models/predictors/roofline/tile.h).
  */
-#ifndef ROOFTILE_PREDICT_SEARCH_EXPLORE_EXPLORE_H
-#define ROOFTILE_PREDICT_SEARCH_EXPLORE_EXPLORE_H
+#pragma once
 
 #include "base/options.h"
 #include "base/threads.h"
@@ -90,5 +89,3 @@ int rt_exploration_binds(const struct rt_exploration *exploration, size_t point,
  * Ctrl-C; else errors are those of rt_forecast_graph. */
 int rt_explore(struct rt_exploration *exploration, struct rt_threads *pool, const char *output,
                size_t *resumed);
-
-#endif

@@ -3,8 +3,7 @@
  * shows them), + - * / ^, parentheses, and sqrt, log (natural), exp, min and max. ^ binds closest and to the
  * right, as in -2^2 = -4.
  */
-#ifndef ROOFTILE_PREDICT_SEARCH_EXPLORE_FORMULA_H
-#define ROOFTILE_PREDICT_SEARCH_EXPLORE_FORMULA_H
+#pragma once
 
 #include "datasets/device.h"
 
@@ -28,5 +27,3 @@ int rt_formula_read(const char *option, const char *text, struct rt_formula *out
 
 /* Its value on a device; NaN where the device lacks a field that it names. */
 double rt_formula_value(const struct rt_formula *formula, const struct rt_device *device);
-
-#endif

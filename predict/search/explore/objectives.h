@@ -2,8 +2,7 @@
  * What a point is judged by: objectives, a row each, less of each is better. And the Pareto front: points
  * that no other one equals or beats in every objective; as a report, files and a picture.
  */
-#ifndef ROOFTILE_PREDICT_SEARCH_EXPLORE_OBJECTIVES_H
-#define ROOFTILE_PREDICT_SEARCH_EXPLORE_OBJECTIVES_H
+#pragma once
 
 #include "base/outputs.h"
 #include "base/plot.h"
@@ -63,5 +62,3 @@ int rt_picture_write(const struct rt_assessment *assessment, const bool *front, 
 
 /* The same for the page of a report. Free with rt_plot_free. */
 struct rt_plot *rt_picture_plot(const struct rt_assessment *assessment, const bool *front);
-
-#endif

@@ -4,7 +4,6 @@
 #include "base/plot_svg.h"
 #include "base/status.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 const struct rt_output_kind rt_picture_kind = {"a picture (SVG)", NULL, "<svg"};

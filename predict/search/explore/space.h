@@ -4,8 +4,7 @@
  * and Conover 1979) every axis is cut into as many equal parts as there are points, and each part holds one
  * point.
  */
-#ifndef ROOFTILE_PREDICT_SEARCH_EXPLORE_SPACE_H
-#define ROOFTILE_PREDICT_SEARCH_EXPLORE_SPACE_H
+#pragma once
 
 #include "datasets/device.h"
 
@@ -43,5 +42,3 @@ void rt_space_values(const struct rt_space *space, size_t point, double *values)
 /* The base with them. */
 void rt_space_device(const struct rt_space *space, const double *values, const struct rt_device *base,
                      struct rt_device *out);
-
-#endif

@@ -2,7 +2,6 @@
 #include "base/options.h"
 #include "base/report_files.h"
 #include "base/status.h"
-#include "predict/step/prediction.h"
 #include "predict/step/share_curve.h"
 #include "predict/search/pack/pack.h"
 

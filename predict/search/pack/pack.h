@@ -3,8 +3,7 @@
  * each meets its rate and latency (gpulets: Choi et al., USENIX ATC 2022; D-STACK: Dhakal et al. 2023), and
  * what that gains over time slicing and over a GPU for each job.
  */
-#ifndef ROOFTILE_PREDICT_SEARCH_PACK_PACK_H
-#define ROOFTILE_PREDICT_SEARCH_PACK_PACK_H
+#pragma once
 
 #include "base/ranges.h"
 #include "base/report.h"
@@ -182,5 +181,3 @@ struct rt_pack_result {
 /* Free with rt_report_free. */
 struct rt_report *rt_pack_report(const struct rt_pack_problem *problem, const struct rt_pack_result *result,
                                  const char *gpu, const char *predictor, enum rt_share_kind kind);
-
-#endif

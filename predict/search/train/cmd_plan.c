@@ -1,7 +1,6 @@
 /* `rooftile plan`: how many of which GPU serve a model within a target, or train it. */
 #include "base/point_journal.h"
 #include "base/status.h"
-#include "base/strings.h"
 #include "base/text.h"
 #include "models/networks/step_options.h"
 #include "models/networks/source.h"

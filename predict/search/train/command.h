@@ -1,6 +1,5 @@
 /* The training half of `rooftile plan`: what its options say, and making the plan of them. */
-#ifndef ROOFTILE_PREDICT_SEARCH_TRAIN_COMMAND_H
-#define ROOFTILE_PREDICT_SEARCH_TRAIN_COMMAND_H
+#pragma once
 
 #include "predict/search/train/plan.h"
 #include "predict/serving/plan/command.h"
@@ -20,5 +19,3 @@ int rt_training_degrees_read(const char *option, const char *text, void *value);
 int rt_training_plan_run(const struct rt_plan_arguments *shared,
                          const struct rt_training_arguments *arguments, const struct rt_model_source *source,
                          bool counts_given);
-
-#endif

@@ -24,8 +24,7 @@
  * ends, and the first or the last stage has at least half of what both have; and the first stage holds the
  * activations of its layers of as many micro batches as are in flight.
  */
-#ifndef ROOFTILE_PREDICT_SEARCH_TRAIN_PLAN_H
-#define ROOFTILE_PREDICT_SEARCH_TRAIN_PLAN_H
+#pragma once
 
 #include "base/outputs.h"
 #include "base/point_journal.h"
@@ -238,5 +237,3 @@ void rt_training_add_scaling(struct rt_report *report, const struct rt_training_
 
 extern const struct rt_output_kind rt_training_csv_kind;
 int rt_training_write_csv(const struct rt_training_plan *plan, const char *path);
-
-#endif

@@ -3,7 +3,6 @@
 #include "base/text.h"
 #include "predict/search/train/plan.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 /* Points of a curve: of one kind of GPU, the same batch on more GPUs or a batch that grows with them. */

@@ -1,9 +1,7 @@
 /* The search. See plan.h. */
-#include "base/array.h"
 #include "base/progress.h"
 #include "base/status.h"
 #include "base/strings.h"
-#include "base/text.h"
 #include "base/units.h"
 #include "base/shared_work.h"
 #include "models/predictors/roofline/board.h"

@@ -4,7 +4,6 @@
 #include "base/progress.h"
 #include "base/sort.h"
 #include "base/status.h"
-#include "base/strings.h"
 #include "base/target.h"
 #include "models/networks/architectures/architecture.h"
 #include "models/networks/tower.h"

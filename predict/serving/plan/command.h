@@ -1,6 +1,5 @@
 /* The serving half of `rooftile plan`: what its options say, and making the plan of them. */
-#ifndef ROOFTILE_PREDICT_SERVING_PLAN_COMMAND_H
-#define ROOFTILE_PREDICT_SERVING_PLAN_COMMAND_H
+#pragma once
 
 #include "base/options.h"
 #include "base/ranges.h"
@@ -58,5 +57,3 @@ const char *rt_plan_journal_of(const struct rt_plan_arguments *shared);
 /* RT_EUSAGE where the model is not served, or options do not fit. */
 int rt_serving_plan_run(const struct rt_plan_arguments *shared, const struct rt_serving_arguments *arguments,
                         const struct rt_model_source *source);
-
-#endif

@@ -1,7 +1,6 @@
 /* Cuts; memory, costs and bounds of an engine. See engine.h. */
 #include "predict/serving/plan/engine.h"
 #include "base/status.h"
-#include "base/strings.h"
 #include "models/networks/memory.h"
 #include "models/networks/step.h"
 

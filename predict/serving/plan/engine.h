@@ -26,8 +26,7 @@
  * grid between whose points steps are padded differ by. tests/predict/serving/plan and docs/results/plan.md
  * hold plans with and without bounds beside each other.
  */
-#ifndef ROOFTILE_PREDICT_SERVING_PLAN_ENGINE_H
-#define ROOFTILE_PREDICT_SERVING_PLAN_ENGINE_H
+#pragma once
 
 #include "models/networks/source.h"
 #include "models/predictors/predictor/predictor.h"
@@ -203,5 +202,3 @@ int64_t rt_serving_engine_most_users(const struct rt_serving_request *request,
 double rt_serving_engine_least_users(const struct rt_serving_request *request,
                                      const struct rt_serving_engine *engine, const double *rates,
                                      double rate);
-
-#endif

@@ -3,8 +3,7 @@
  * candidate; memory and bounds rule most of them out, the rest are simulated (predict/serving), and the front
  * of tokens/s per GPU against tokens/s per user is what is left.
  */
-#ifndef ROOFTILE_PREDICT_SERVING_PLAN_PLAN_H
-#define ROOFTILE_PREDICT_SERVING_PLAN_PLAN_H
+#pragma once
 
 #include "base/outputs.h"
 #include "base/report.h"
@@ -162,5 +161,3 @@ extern const struct rt_output_kind rt_serving_points_kind;
 
 /* The file appears whole. */
 int rt_serving_write_points(const struct rt_serving_plan *plan, const char *path);
-
-#endif

@@ -8,8 +8,7 @@
  *
  * Not emulated: banks, caches, speed, the memory model between blocks; arithmetic is the host's.
  */
-#ifndef ROOFTILE_TESTS_COLLECT_CUDA_CUDA_ON_CPU_H
-#define ROOFTILE_TESTS_COLLECT_CUDA_CUDA_ON_CPU_H
+#pragma once
 
 #include "kernels_on_cpu.h"
 
@@ -184,5 +183,3 @@ inline __half __float2half_rn(float x)
     /* 2048 units, and 1024 where subnormals end, carry into the exponent. */
     return {(uint16_t)(sign | (uint16_t)((uint32_t)units + ((uint32_t)(exponent + 14) << 10)))};
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* kernels.cu compiled for the CPU, seen from C. */
-#ifndef ROOFTILE_TESTS_COLLECT_CUDA_KERNELS_ON_CPU_H
-#define ROOFTILE_TESTS_COLLECT_CUDA_KERNELS_ON_CPU_H
+#pragma once
 
 #include "collect/cuda/kernels/args.h"
 
@@ -24,6 +23,4 @@ extern void (*on_cpu_clock)(void);
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

@@ -2,8 +2,7 @@
  * Products, convolutions and attention by their definitions, in double precision. Compared
  * with stand-ins (test_cuda_libraries.c, test_cuda_dnn.c) and with the real libraries on a GPU (test_cuda_device.c).
  */
-#ifndef ROOFTILE_TESTS_COLLECT_CUDA_LIBRARY_REFERENCE_H
-#define ROOFTILE_TESTS_COLLECT_CUDA_LIBRARY_REFERENCE_H
+#pragma once
 
 #include "collect/task.h"
 #include "base/status.h"
@@ -146,5 +145,3 @@ static inline double attention_error(struct block q, struct block k, struct bloc
     free(weight);
     return worst;
 }
-
-#endif

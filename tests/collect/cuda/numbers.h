@@ -1,7 +1,6 @@
 /* Numbers of the device's types, by what their bits mean, and a stream of seeded ones. For tests that compare
  * with plain formulas. */
-#ifndef ROOFTILE_TESTS_COLLECT_CUDA_NUMBERS_H
-#define ROOFTILE_TESTS_COLLECT_CUDA_NUMBERS_H
+#pragma once
 
 #include "datasets/op.h"
 
@@ -57,5 +56,3 @@ static inline void set_value(void *block, enum rt_dtype dtype, int64_t at, doubl
         ((uint16_t *)block)[at] =
             (uint16_t)((bits >> 16 & 0x8000) | ((bits >> 13 & 0x3ffff) - ((127 - 15) << 10)));
 }
-
-#endif

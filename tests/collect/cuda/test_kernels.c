@@ -1,6 +1,5 @@
 /* Our CUDA kernels, emulated on the CPU as vector_plan.c launches them, against formulas in double precision.
  */
-#include "base/strings.h"
 #include "kernels_on_cpu.h"
 #include "test.h"
 #include "vector_reference.h"

@@ -2,8 +2,7 @@
  * Vector ops with operands in host memory, and their results by a formula in double precision. Compared with
  * kernels on the CPU (test_kernels.c) and on a GPU (test_cuda_device.c).
  */
-#ifndef ROOFTILE_TESTS_COLLECT_CUDA_VECTOR_REFERENCE_H
-#define ROOFTILE_TESTS_COLLECT_CUDA_VECTOR_REFERENCE_H
+#pragma once
 
 #include "collect/cuda/jobs/vector_plan.h"
 #include "numbers.h"
@@ -341,5 +340,3 @@ static inline bool guards_stand(const struct work *work)
         }
     return true;
 }
-
-#endif

@@ -14,8 +14,7 @@
  *   FAKE_CUDA_LAUNCH=n     launches of kernels other than the backend's own return n
  *   FAKE_CUDA_MIG=1        GPUs are MIG slices, which have no green contexts
  */
-#ifndef ROOFTILE_TESTS_COLLECT_FAKE_CUDA_DRIVER_H
-#define ROOFTILE_TESTS_COLLECT_FAKE_CUDA_DRIVER_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -32,5 +31,3 @@ struct fake_ran {
 typedef size_t fake_cuda_log_function(const struct fake_ran **ran); /* fake_cuda_log: how many, and which */
 typedef void fake_cuda_forget_function(void);                       /* fake_cuda_forget: empties the log */
 typedef int fake_cuda_count_function(void); /* fake_cuda_contexts, fake_cuda_live: retained; not given back */
-
-#endif

@@ -3,8 +3,7 @@
  * driver's function; where the driver is not loaded (tests of the libraries alone), nothing is timed and
  * results are computed.
  */
-#ifndef ROOFTILE_TESTS_COLLECT_FAKE_CUDA_TIMED_H
-#define ROOFTILE_TESTS_COLLECT_FAKE_CUDA_TIMED_H
+#pragma once
 
 #include <dlfcn.h>
 #include <stdbool.h>
@@ -25,5 +24,3 @@ static bool fake_timed(double us)
         ran(us);
     return ran != NULL && getenv("FAKE_CUDA_COMPUTE") == NULL;
 }
-
-#endif

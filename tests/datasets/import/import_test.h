@@ -1,6 +1,5 @@
 /* What the tests of importers share: an import into `imported` and `report`, and questions to both. */
-#ifndef ROOFTILE_TESTS_IMPORT_TEST_H
-#define ROOFTILE_TESTS_IMPORT_TEST_H
+#pragma once
 
 #include "datasets/import/import.h"
 #include "test.h"
@@ -75,5 +74,3 @@ static inline void make_folder(const char *name, const char *gpu, char *out, siz
         free(inner);
     }
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Looking things up in a graph, for its tests. */
-#ifndef ROOFTILE_TESTS_MODELS_GRAPH_FIND_H
-#define ROOFTILE_TESTS_MODELS_GRAPH_FIND_H
+#pragma once
 
 #include "models/networks/model.h"
 #include "test.h"
@@ -86,5 +85,3 @@ static inline struct rt_graph build_images(const char *name, struct rt_graph_opt
     RT_ASSERT_OK(rt_graph_build(&model, &options, &graph));
     return graph;
 }
-
-#endif

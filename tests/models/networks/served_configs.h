@@ -1,6 +1,5 @@
 /* The configs of the test data whose models LLM servers run. */
-#ifndef ROOFTILE_TESTS_MODELS_GRAPH_SERVED_CONFIGS_H
-#define ROOFTILE_TESTS_MODELS_GRAPH_SERVED_CONFIGS_H
+#pragma once
 
 #include "base/file.h"
 #include "models/networks/architectures/architecture.h"
@@ -28,5 +27,3 @@ static inline int for_each_served(void (*run)(const struct rt_model *model))
     rt_paths_release(&paths);
     return count;
 }
-
-#endif

@@ -1,7 +1,5 @@
 /* Ids of the Hub: addresses, the cache on this machine, the catalogue that comes along. */
 #include "find.h"
-#include "base/file.h"
-#include "base/text.h"
 #include "models/networks/architectures/parts.h"
 #include "models/networks/hub.h"
 

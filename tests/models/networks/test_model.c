@@ -3,7 +3,6 @@
 #include "models/networks/architectures/architecture.h"
 
 #include <jansson.h>
-#include <math.h>
 
 extern const char *const rt_model_zoo_json[];
 

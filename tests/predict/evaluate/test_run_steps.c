@@ -1,7 +1,6 @@
 /* Runs as steps: which graphs, how often, and their sum; by the roofline, whose times are known. */
 #include "test.h"
 
-#include "models/networks/model.h"
 #include "models/networks/sequences.h"
 #include "predict/evaluate/run_steps.h"
 

@@ -1,7 +1,6 @@
 /* Evaluation of whole models: known errors, others' forecasts on the same rows, and what is left out. */
 #include "test.h"
 
-#include "models/networks/source.h"
 #include "models/networks/model.h"
 #include "models/predictors/predictor/recipe.h"
 #include "predict/evaluate/evaluate.h"

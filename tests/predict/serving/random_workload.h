@@ -1,7 +1,6 @@
 /* Loads and servers drawn at random: every kind of arrival, scheduler, cache and group. Small, so that 10,000
  * of them take a second. */
-#ifndef ROOFTILE_TESTS_PREDICT_SERVE_RANDOM_WORKLOAD_H
-#define ROOFTILE_TESTS_PREDICT_SERVE_RANDOM_WORKLOAD_H
+#pragma once
 
 #include "base/random.h"
 #include "predict/serving/simulate.h"
@@ -121,5 +120,3 @@ static inline void draw_workload(uint64_t seed, struct workload *w)
     if (rt_random_below(&random, 3) == 0)
         w->system.decode = draw_group(&random, w);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* Costs of a server that nobody has: a constant, so much a sequence, a token of context, a token of a prompt.
  */
-#ifndef ROOFTILE_TESTS_PREDICT_SERVE_SYNTHETIC_COSTS_H
-#define ROOFTILE_TESTS_PREDICT_SERVE_SYNTHETIC_COSTS_H
+#pragma once
 
 #include "predict/serving/batch.h"
 
@@ -37,5 +36,3 @@ static inline struct rt_serve_costs synthetic_costs(const struct synthetic_costs
 {
     return (struct rt_serve_costs){synthetic_step_us, synthetic_parts_us, costs};
 }
-
-#endif

@@ -2,7 +2,6 @@
 #include "predict/serving/speculation.h"
 #include "predict/serving/step_cost.h"
 #include "base/random.h"
-#include "models/networks/source.h"
 #include "predict/step/forecast.h"
 #include "test.h"
 #include "predict/step/forecast_graphs.h"

@@ -7,8 +7,6 @@
 #include "base/random.h"
 #include "base/status.h"
 #include "models/networks/source.h"
-#include "predict/step/power_limit.h"
-#include "predict/step/prediction.h"
 #include "test.h"
 #include "predict/step/energy.h"
 #include "predict/step/forecast_graphs.h"

@@ -4,7 +4,6 @@
 #include "models/predictors/roofline/energy.h"
 #include "predict/step/power_curve.h"
 #include "test.h"
-#include "predict/step/energy.h"
 
 #include <math.h>
 #include <string.h>

@@ -6,7 +6,6 @@
 #include "models/predictors/predictor/predictor.h"
 #include "predict/step/forecast.h"
 #include "predict/step/passes.h"
-#include "predict/step/step.h"
 #include "predict/step/forecast_graphs.h"
 
 #include <math.h>

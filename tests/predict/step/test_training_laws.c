@@ -8,8 +8,6 @@
 #include "predict/step/passes.h"
 #include "predict/step/prediction.h"
 
-#include <math.h>
-
 static struct rt_predictor roofline;
 static struct rt_model_source source;
 static struct rt_device h100;

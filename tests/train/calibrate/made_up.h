@@ -1,7 +1,6 @@
 /* A predictor of networks of zeros, a V100 whose device effects are known in advance, and kernels and runs as
  * they would be on it. */
-#ifndef ROOFTILE_TESTS_PREDICT_CALIBRATE_MADE_UP_H
-#define ROOFTILE_TESTS_PREDICT_CALIBRATE_MADE_UP_H
+#pragma once
 
 #include "sample_rows.h"
 #include "predict/zero_net.h"
@@ -162,5 +161,3 @@ static inline struct rt_device_effect entry_of(const struct rt_predictor *predic
     CU_ASSERT_PTR_NOT_NULL_FATAL(entry);
     return *entry;
 }
-
-#endif

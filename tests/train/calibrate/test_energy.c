@@ -4,7 +4,6 @@
 #include "test.h"
 
 #include "train/calibrate/energy.h"
-#include "predict/evaluate/run_steps.h"
 #include "train/judge_energy.h"
 
 #include <math.h>

@@ -8,7 +8,6 @@
 #include "predict/evaluate/report.h"
 
 #include <jansson.h>
-#include <math.h>
 
 enum { KERNELS = 24, FITTED = 8 };
 static const int64_t KERNEL_KEY = -3460001457635857471, RUN_KEY = 7722317147514575192;

@@ -1,6 +1,5 @@
 /* From a file to messages, and from those to graphs. Internal to models/networks/onnx/proto. */
-#ifndef ROOFTILE_MODELS_NETWORKS_ONNX_PROTO_READ_H
-#define ROOFTILE_MODELS_NETWORKS_ONNX_PROTO_READ_H
+#pragma once
 
 #include "models/networks/onnx/model.h"
 #include "onnx.pb-c.h"
@@ -33,5 +32,3 @@ int rt_onnx_read_type(struct rt_onnx_model *model, const Onnx__TypeProto *type, 
 
 /* RT_EIO; RT_EFORMAT with the byte of the file. Free the bytes. */
 int rt_slim_read(const char *path, uint8_t **bytes, size_t *size);
-
-#endif

@@ -1,6 +1,5 @@
 /* A tensor of the fake cuDNN. */
-#ifndef ROOFTILE_TESTS_COLLECT_FAKE_CUDA_CUDNN_TENSOR_H
-#define ROOFTILE_TESTS_COLLECT_FAKE_CUDA_CUDNN_TENSOR_H
+#pragma once
 
 #include <cudnn.h>
 #include <stdbool.h>
@@ -64,5 +63,3 @@ static inline bool next_place(const int64_t dim[4], int64_t at[4])
     }
     return false;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Encoder-decoders of text: sizes of each stack, heads, decoding, tensor parallelism. */
 #include "find.h"
-#include "models/networks/architectures/architecture.h"
 #include "base/status.h"
 
 /* The encoder has 3 layers of 4 heads, the decoder 2 layers of 8. */

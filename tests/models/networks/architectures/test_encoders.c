@@ -1,6 +1,5 @@
 /* Encoders of text: parameters of transformers' own models, and FLOPs of their products. */
 #include "find.h"
-#include "models/networks/architectures/architecture.h"
 #include "models/networks/memory.h"
 
 #define SMALL                                                                                                \

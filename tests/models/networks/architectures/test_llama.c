@@ -2,8 +2,6 @@
 #include "find.h"
 #include "models/networks/memory.h"
 
-#include <math.h>
-
 static struct rt_model named(const char *name)
 {
     struct rt_model model = {0};

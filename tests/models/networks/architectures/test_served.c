@@ -5,8 +5,6 @@
 #include "models/networks/memory.h"
 #include "models/networks/sequences.h"
 
-#include <math.h>
-
 static struct rt_model named(const char *name)
 {
     struct rt_model model = {0};

@@ -1,6 +1,5 @@
 /* Models of sound: Whisper's window, convolutions over samples, heads, what does not fit together. */
 #include "find.h"
-#include "models/networks/architectures/architecture.h"
 
 #define WHISPER(more)                                                                                        \
     "{\"model_type\": \"whisper\", \"d_model\": 64, \"encoder_layers\": 2, \"decoder_layers\": 3,"           \

@@ -1,7 +1,6 @@
 /* Encoders of images, vision_encoders.c: parameters of transformers' own models, and FLOPs of their products.
  */
 #include "find.h"
-#include "models/networks/architectures/architecture.h"
 
 #define IMAGES_FIRST                                                                                         \
     "\"hidden_size\": 128, \"num_hidden_layers\": 3, \"num_attention_heads\": 4, "                           \

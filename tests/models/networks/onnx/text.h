@@ -2,8 +2,7 @@
  *   input x 2x4x8      weight w 8x8 [int8|fp8]      number c 0.5      list s 2,4,-1      output y
  *   y = MatMul a b axis=-1 perm=0,2,1,3 axes=1,        the last is a list of one
  * Inputs and numbers are fp32, lists int64; weights have no elements in the file. Opset 17. */
-#ifndef ROOFTILE_TESTS_ONNX_TEXT_H
-#define ROOFTILE_TESTS_ONNX_TEXT_H
+#pragma once
 
 #include "test.h"
 
@@ -210,5 +209,3 @@ static inline void write_onnx(const char *path, const char *text)
     CU_ASSERT_EQUAL(fwrite(model.bytes, 1, model.size, file), model.size);
     fclose(file);
 }
-
-#endif

@@ -5,7 +5,6 @@
  * line fails, as does a line without a difference. */
 #include "test.h"
 
-#include "base/file.h"
 #include "models/networks/opgraph/opgraph.h"
 #include "models/networks/model.h"
 

@@ -1,8 +1,6 @@
 /* Models of images against what timm's own benchmarks say of them: parameters in millions and multiply-adds
  * in billions of every model of its tables that has a name here (../shared/corpora/timm). */
 #include "base/csv.h"
-#include "base/file.h"
-#include "base/text.h"
 #include "models/networks/find.h"
 
 #include <math.h>

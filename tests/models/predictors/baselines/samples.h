@@ -1,6 +1,5 @@
 /* Samples of kernels as queries have them, for tests of baselines. */
-#ifndef ROOFTILE_TESTS_MODELS_BASELINES_SAMPLES_H
-#define ROOFTILE_TESTS_MODELS_BASELINES_SAMPLES_H
+#pragma once
 
 #include "models/predictors/roofline/tile.h"
 #include "test.h"
@@ -31,5 +30,3 @@ static inline void all_rows(const struct rt_dataset *dataset, uint32_t *row)
     for (uint32_t i = 0; i < dataset->samples.count; i++)
         row[i] = i;
 }
-
-#endif

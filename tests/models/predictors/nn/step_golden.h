@@ -2,8 +2,7 @@
  * Networks, gradients and AdamW steps against PyTorch's, in the precision of rt_real: test_step.c includes
  * this in float, test_step_double.c in double. The numbers are made by scripts/golden/make_mlp_golden.py.
  */
-#ifndef ROOFTILE_TESTS_MODELS_NN_STEP_GOLDEN_H
-#define ROOFTILE_TESTS_MODELS_NN_STEP_GOLDEN_H
+#pragma once
 
 #include <jansson.h>
 #include <math.h>
@@ -350,5 +349,3 @@ static void test_large_network_matches_pytorch(void)
     check_large(json_object_get(root, "large"), 2);
     json_decref(root);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Predictors of random weights, which no training could have made to obey a law, random devices and sizes. */
-#ifndef ROOFTILE_TESTS_MODELS_PREDICTOR_RANDOM_PREDICTOR_H
-#define ROOFTILE_TESTS_MODELS_PREDICTOR_RANDOM_PREDICTOR_H
+#pragma once
 
 #include "base/random.h"
 #include "base/status.h"
@@ -73,5 +72,3 @@ static inline void make_random_predictor(struct rt_predictor *predictor)
         randomise(net);
     }
 }
-
-#endif

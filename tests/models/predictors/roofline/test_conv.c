@@ -1,7 +1,6 @@
 /* Convolutions as products, and what each algorithm takes for them. */
 #include "datasets/power.h"
 #include "models/predictors/roofline/conv.h"
-#include "models/predictors/roofline/tile.h"
 #include "test.h"
 
 #include <math.h>

@@ -3,7 +3,6 @@
 
 #include "base/random.h"
 #include "datasets/share.h"
-#include "models/predictors/roofline/board.h"
 #include "test.h"
 
 #include <math.h>

@@ -2,7 +2,6 @@
 #include "test.h"
 
 #include "models/predictors/predictor/family_net.h"
-#include "models/predictors/roofline/board.h"
 #include "models/predictors/roofline/tile.h"
 
 #include <math.h>

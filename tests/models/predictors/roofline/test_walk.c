@@ -4,8 +4,6 @@
 #include "base/random.h"
 #include "models/predictors/roofline/walk.h"
 
-#include <math.h>
-
 static struct rt_call call_of(enum rt_op_id op, int64_t rows, int64_t cols)
 {
     struct rt_call call;

@@ -1,6 +1,5 @@
 /* Explorations: as `predict` forecasts, monotone by law, the same whatever the threads and after a stop; the
  * front. */
-#include "base/random.h"
 #include "models/networks/model.h"
 #include "predict/search/explore/explore.h"
 #include "base/point_journal.h"

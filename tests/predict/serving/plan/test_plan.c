@@ -1,7 +1,6 @@
 /* Plans of serving: bounds change no answer, every candidate is counted, more is never worse, the same bytes
  * whatever the threads and after a stop. */
 #include "predict/serving/plan/engine.h"
-#include "base/point_journal.h"
 #include "base/random.h"
 #include "predict/serving/plan/plan.h"
 #include "test.h"
