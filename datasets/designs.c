@@ -174,7 +174,9 @@ bool rt_design_asynchronous(const struct rt_design *design)
 
 bool rt_capability_same(const char *a, const char *b)
 {
-    return a[0] != '\0' && strcmp(a, b) == 0;
+    enum { FIRST_OF_FAMILIES = 10 };
+    return a[0] != '\0' &&
+           (strcmp(a, b) == 0 || (atoi(a) >= FIRST_OF_FAMILIES && rt_capability_same_major(a, b)));
 }
 
 int rt_capability_order(const char *a, const char *b)

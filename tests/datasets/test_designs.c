@@ -83,6 +83,9 @@ static void test_capabilities_compare(void)
     CU_ASSERT_EQUAL(rt_capability_order("", "9.0"), 0);
     CU_ASSERT_TRUE(rt_capability_same("9.0", "9.0"));
     CU_ASSERT_FALSE(rt_capability_same("", ""));
+    CU_ASSERT_TRUE(rt_capability_same("10.0", "10.3") && rt_capability_same("12.1", "12.0")); /* families */
+    CU_ASSERT_FALSE(rt_capability_same("10.0", "12.0") || rt_capability_same("8.0", "8.9") ||
+                    rt_capability_same("gfx942", "gfx950") || rt_capability_same("gfx1100", "gfx1101"));
     CU_ASSERT_TRUE(rt_capability_same_major("8.0", "8.9"));
     CU_ASSERT_FALSE(rt_capability_same_major("1.0", "10.0"));
     CU_ASSERT_FALSE(rt_capability_same_major("", ""));
