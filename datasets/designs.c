@@ -57,6 +57,7 @@
  */
 #define NO NAN
 #define UNKNOWN_RATES {NO, NO, NO, NO, NO, NO, NO, NO}
+#define VEGA_RATES {256, NO, NO, NO, NO, NO, NO, NO}
 #define OLD_BLAS (2 * 4096 + 8 * 16)
 #define NEW_BLAS (8 * 4096)
 static const struct rt_design designs[] = {
@@ -73,8 +74,8 @@ static const struct rt_design designs[] = {
     {"10.0", "Blackwell",       "Blackwell",     2024,  5, 128,    1, 2048, 2, RT_MEMORY_HBM,       3.9, RT_MATRIX_TENSOR_MEMORY, 1,      0, 0.802, true,  50,   8, 8, NEW_BLAS, {256, NO,  4096, 8192, 8192, 16384, 32768, 16384}},
     {"10.3", "Blackwell Ultra", "Blackwell",     2024,  5, 128,    1, 2048, 2, RT_MEMORY_HBM,       3.9, RT_MATRIX_TENSOR_MEMORY, 1,      0, 0.802, true,  100,  8, 8, NEW_BLAS, {NO,  NO,  4096, 8192, 8192, 16384, 49152, NO}},
     {"12.0", "Blackwell",       "Blackwell",     2024,  5, 128, 0.75, 1536, 1, RT_MEMORY_GDDR,      5,   RT_MATRIX_WARP,          1,      0, 0.802, true,  25,   8, 8, NEW_BLAS, {256, 256, 512,  1024, 1024, 2048, 4096, 2048}},
-    {"gfx900", "Vega",            "Vega",          2017, 14,  64,    1, 2560, 1, RT_MEMORY_HBM_OTHER, 3.9, RT_MATRIX_NONE,          1,     10, 0.8,   false, 12.5, 1, 1, OLD_BLAS, UNKNOWN_RATES},
-    {"gfx906", "Vega",            "Vega",          2017,  7,  64,    1, 2560, 1, RT_MEMORY_HBM_OTHER, 3.9, RT_MATRIX_NONE,          1,     10, 0.8,   false, 12.5, 1, 1, OLD_BLAS, UNKNOWN_RATES},
+    {"gfx900", "Vega",            "Vega",          2017, 14,  64,    1, 2560, 1, RT_MEMORY_HBM_OTHER, 3.9, RT_MATRIX_NONE,          1,     10, 0.8,   false, 12.5, 1, 1, OLD_BLAS, VEGA_RATES},
+    {"gfx906", "Vega",            "Vega",          2017,  7,  64,    1, 2560, 1, RT_MEMORY_HBM_OTHER, 3.9, RT_MATRIX_NONE,          1,     10, 0.8,   false, 12.5, 1, 1, OLD_BLAS, VEGA_RATES},
     {"gfx908", "CDNA",            "CDNA",          2020,  7,  64,    1, 2560, 1, RT_MEMORY_HBM_OTHER, 3.9, RT_MATRIX_AMD,           2.64,  10, 0.8,   false, 25,   1, 1, OLD_BLAS, UNKNOWN_RATES},
     {"gfx90a", "CDNA2",           "CDNA 2",        2021,  6,  64,    1, 2048, 1, RT_MEMORY_HBM_OTHER, 3.9, RT_MATRIX_AMD,           2.64,  10, 0.8,   false, 25,   1, 1, OLD_BLAS, UNKNOWN_RATES},
     {"gfx942", "CDNA3",           "CDNA 3",        2023,  5,  64,    1, 2048, 1, RT_MEMORY_HBM_OTHER, 3.9, RT_MATRIX_AMD,           2.64,  10, 0.8,   false, 50,   1, 1, OLD_BLAS, UNKNOWN_RATES},

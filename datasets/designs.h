@@ -73,9 +73,9 @@ enum rt_memory_kind rt_memory_kind_of(const struct rt_device *device);
 /* Asynchronous products and copies (TMA): data-centre GPUs since Hopper. */
 bool rt_design_asynchronous(const struct rt_design *design);
 
-/* Are both one design of multiprocessor? Not so where one is unknown (""). From 10.0 on all of a major version
- * are: a family, for which code is compiled at once ("compute_100f" runs on 10.0 and 10.3: CUDA C++ Programming
- * Guide, family-specific features). */
+/* Are both one design of multiprocessor? Not so where one is unknown (""). From 10.0 on all of a major
+ * version are: a family, for which code is compiled at once ("compute_100f" runs on 10.0 and 10.3: CUDA C++
+ * Programming Guide, family-specific features). */
 bool rt_capability_same(const char *a, const char *b);
 /* Is `a` of an older (< 0) or newer (> 0) generation than `b`? 0: of the same, of another vendor, or not to
  * be told. */

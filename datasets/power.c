@@ -51,9 +51,18 @@ static double product_picojoules(double node_nm)
     return flop_picojoules(node_nm) * (node_nm > 0 && node_nm < 6 ? measured_at_5 : 1);
 }
 
+/* Are there neither matrix units for it nor lanes that do more of it than of fp32? */
+static bool is_converted(const struct rt_device *device, enum rt_dtype dtype)
+{
+    const struct rt_design *design = rt_design_of(device);
+    double rate = dtype == RT_FP16 ? design->rates.fp16_vector : design->rates.bf16_vector;
+    return (dtype == RT_FP16 || dtype == RT_BF16) && !rt_device_has_matrix_units(device, dtype) &&
+           !(rate > 2 * design->lanes);
+}
+
 double rt_power_flops(const struct rt_device *device, enum rt_family family, enum rt_dtype dtype, double peak)
 {
-    if (dtype == RT_FP32)
+    if (dtype == RT_FP32 || (rt_families[family].tensor && is_converted(device, dtype)))
         return RT_CORE_POWER * device->power_w / (1e-12 * product_picojoules(rt_design_of(device)->node_nm));
     if (!rt_families[family].tensor || !(device->clock_mhz > 0))
         return NAN;

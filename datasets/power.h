@@ -24,6 +24,9 @@
  * 1.35 times as much, from the best square product of an L40S (47 of 92 TFLOP/s at 350 W). It brings the L4's
  * in NeuSight's session from 34% too fast to 10.
  *
+ * Types of 16 bits that are converted to fp32, as lanes do no more of them and there are no matrix units: the
+ * same.
+ *
  * Matrix units: the clock falls until the power fits. Voltage falls with it, so that a FLOP takes energy with
  * the square of the clock f and power goes with its cube (dynamic power C V^2 f):
  *

@@ -39,11 +39,13 @@ static double clock_gain(const struct rt_device *device)
 /* The peak of full-rate units whose products take as long. */
 static double fed_peak(const struct rt_device *device, enum rt_family family, enum rt_dtype dtype)
 {
-    const double gain = 1.2, flops_a_cycle = 614;
-    double peak = rt_issued_flops(device, family, dtype);
-    if (!rt_families[family].tensor || dtype == RT_FP32 || !(device->clock_mhz > 0))
+    const double gain = 1.2, share = 0.6, usual_rate = 1024; /* where nobody has looked */
+    double peak = rt_issued_flops(device, family, dtype), rate = rt_design_of(device)->rates.fp16;
+    if (!rt_families[family].tensor || dtype == RT_FP32 || !rt_device_has_matrix_units(device, dtype) ||
+        !(device->clock_mhz > 0))
         return peak;
-    double fed = flops_a_cycle * 2 / rt_dtypes[dtype].input_bytes * device->sms * 1e6 * device->clock_mhz;
+    double fed = share * (rate > 0 ? rate : usual_rate) * 2 / rt_dtypes[dtype].input_bytes * device->sms *
+                 1e6 * device->clock_mhz;
     return fmax(peak, fmin(gain * peak, fed));
 }
 

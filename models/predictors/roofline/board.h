@@ -34,11 +34,11 @@ double rt_memory_for_programs_gib(const struct rt_device *device);
  *   Clock: GeForce boards run above the boost clock of their data sheet, which is a typical one
  * (`boost_typical`): 1.1 times, where their power allows. TITANs do not: CNNs in fp32 on TITAN V and TITAN
  * RTX would be too fast. Products of the RTX 3090 exceed its peak by up to 6% in LLMServingSim's kernels.
- * Half rate: matrix units of GeForce boards add up in fp32 at half their rate, while loads, shared memory and
- * issue are those of a full-rate chip, so that what costs others a fifth of the time is hidden. Such a peak
- * counts 1.2 times, up to 614 FLOPs a cycle and multiprocessor in 16 bits. Products of vision transformers
- * and dense 16-bit convolutions take 0.9 to 1 of what the data sheet's peak allows on the RTX 3090 and 1
- * to 1.05 on the RTX 4090 (docs/log/vision.md). */
+ * Low rates: matrix units of GeForce boards add up in fp32 at half the rate of their design, an H20's work at
+ * a quarter, while loads, shared memory and issue are those of a full-rate chip, so that what costs others a
+ * fifth of the time is hidden. Such a peak counts 1.2 times, up to 0.6 of the design's rate (designs.h).
+ * Products of vision transformers and dense 16-bit convolutions take 0.9 to 1 of what the data sheet's peak
+ * allows on the RTX 3090 and 1 to 1.05 on the RTX 4090 (docs/log/vision.md); no H20 was looked at. */
 struct rt_rates {
     double peak_flops, sustained_flops; /* FLOP/s */
     double bandwidth;                   /* bytes/s */

@@ -26,6 +26,9 @@ static void test_rates(void)
     check_rates("RTX 3090", RT_FP32, 0.75 * 1.1, 0.75 * 1.1); /* 32 lanes to a scheduler */
     check_rates("H200", RT_FP32, 0.86, 0.86);
     check_rates("TITAN RTX", RT_FP16, 1, 0.956); /* no higher clock */
+    check_rates("H20", RT_BF16, 1.2, 1.2);       /* a quarter of its design's rate */
+    check_rates("L20", RT_FP8, 1.2, 1.2);
+    check_rates("P100", RT_FP16, 1, 1); /* lanes */
     struct rt_device device, faster;
     RT_ASSERT_OK(rt_device_named("RTX 3090", &device));
     struct rt_rates least = rt_rates_of(&device, RT_FAMILY_LINEAR, RT_FP16), rates;
@@ -36,6 +39,20 @@ static void test_rates(void)
         CU_ASSERT_TRUE(rates.peak_flops >= least.peak_flops);
         CU_ASSERT_TRUE(rates.sustained_flops >= least.sustained_flops);
         least = rates;
+    }
+}
+
+/* What lanes convert to fp32 takes as long as fp32, power and all. */
+static void test_converted_types(void)
+{
+    static const char *const names[] = {"P4", "T4", "V100-PCIE-32GB", "M40", "GTX 1080 Ti"};
+    struct rt_device device;
+    for (size_t i = 0; i < RT_COUNT(names); i++) {
+        RT_ASSERT_OK(rt_device_named(names[i], &device));
+        struct rt_rates single = rt_rates_of(&device, RT_FAMILY_LINEAR, RT_FP32),
+                        narrow = rt_rates_of(&device, RT_FAMILY_LINEAR, RT_BF16);
+        CU_ASSERT_EQUAL(narrow.peak_flops, single.peak_flops);
+        CU_ASSERT_EQUAL(narrow.sustained_flops, single.sustained_flops);
     }
 }
 
@@ -92,5 +109,5 @@ static void test_near_l2(void)
     }
 }
 
-RT_TESTS(RT_TEST(test_memory_for_programs), RT_TEST(test_rates), RT_TEST(test_long_run),
-         RT_TEST(test_near_l2))
+RT_TESTS(RT_TEST(test_memory_for_programs), RT_TEST(test_rates), RT_TEST(test_converted_types),
+         RT_TEST(test_long_run), RT_TEST(test_near_l2))
