@@ -9,6 +9,9 @@
 
 #define NONE UINT32_MAX
 
+/* The first, one of those between, the last. */
+enum { FOLDED = 3 };
+
 /* One run of a node: where a block repeats, a node has several. Values are named by the run that made them;
  * a view's is that of what it shows. */
 struct run {
@@ -28,7 +31,8 @@ struct walk {
     const struct rt_memory_options *options;
     struct rt_tensor_schedule *out;
     uint32_t *first;   /* (blocks): first run of each */
-    int64_t *repeats;  /* (blocks) */
+    int64_t *repeats;  /* (blocks): on this device */
+    int64_t *walked;   /* (blocks): of them; of those that are alike one */
     uint32_t *carried; /* (blocks): the node before the block whose place its own last node takes; NONE */
     struct run *runs;
     uint32_t run_count;
@@ -73,6 +77,7 @@ void rt_tensor_schedule_release(struct rt_tensor_schedule *schedule)
 {
     free(schedule->tensors);
     free(schedule->events);
+    free(schedule->again);
     *schedule = (struct rt_tensor_schedule){0};
 }
 
@@ -208,9 +213,9 @@ static uint32_t input_of(const struct walk *walk, uint32_t run, uint32_t i)
     if (input == walk->carried[node->block] && repetition > 0)
         return start - 1;
     const struct rt_block *other = &graph->blocks[graph->nodes[input].block];
-    if (walk->repeats[graph->nodes[input].block] == 0) /* another stage's */
+    if (walk->walked[graph->nodes[input].block] == 0) /* another stage's */
         return NONE;
-    uint32_t last = (uint32_t)(walk->repeats[graph->nodes[input].block] - 1) * other->node_count;
+    uint32_t last = (uint32_t)(walk->walked[graph->nodes[input].block] - 1) * other->node_count;
     return walk->first[graph->nodes[input].block] + last + (input - other->node);
 }
 
@@ -305,7 +310,7 @@ static uint32_t last_named(const struct walk *walk, uint32_t run, bool encoder)
     uint32_t last = walk->runs[run].last_reader, block = entered_by(walk, run);
     enum rt_op_id op = op_of(graph, node_of(walk, run)), reader = op_of(graph, node_of(walk, last));
     if (block != NONE)
-        return walk->first[block] + (uint32_t)walk->repeats[block] * graph->blocks[block].node_count - 1;
+        return walk->first[block] + (uint32_t)walk->walked[block] * graph->blocks[block].node_count - 1;
     bool copied = is_copy(reader) && op != RT_OP_BMM;
     bool named = !is_copy(op) && (reader == RT_OP_BMM || copied || (encoder && reader == RT_OP_SOFTMAX));
     for (uint32_t next = last; named && next < walk->run_count; next++)
@@ -336,7 +341,7 @@ static void end_values(struct walk *walk)
     }
 }
 
-static void list_runs(struct walk *walk)
+static void list_runs(struct walk *walk, bool folded)
 {
     const struct rt_graph *graph = walk->graph;
     size_t count = 0;
@@ -344,13 +349,14 @@ static void list_runs(struct walk *walk)
         const struct rt_block *block = &graph->blocks[b];
         double share = block->role == RT_BLOCK_LAYER ? walk->options->layers : 1;
         walk->repeats[b] = is_here(walk, block) ? (int64_t)ceil((double)block->repeat * share - 1e-9) : 0;
+        walk->walked[b] = folded && walk->repeats[b] > FOLDED ? FOLDED : walk->repeats[b];
         walk->first[b] = (uint32_t)count;
         walk->carried[b] = block->node_count > 0 ? carried_into(graph, block) : NONE;
-        count += (size_t)walk->repeats[b] * block->node_count;
+        count += (size_t)walk->walked[b] * block->node_count;
     }
     walk->runs = rt_malloc((count + 1) * sizeof *walk->runs);
     for (size_t b = 0; b < graph->block_count; b++)
-        for (int64_t r = 0; r < walk->repeats[b]; r++)
+        for (int64_t r = 0; r < walk->walked[b]; r++)
             for (uint32_t n = 0; n < graph->blocks[b].node_count; n++)
                 add_run(walk, graph->blocks[b].node + n);
     end_values(walk);
@@ -551,16 +557,67 @@ static void gather(struct walk *walk, size_t block)
     walk->gathered[1] = make(walk, RT_MEMORY_WEIGHTS, bytes);
 }
 
-static void forward(struct walk *walk)
+/* Tensors from there on that are still held: as many, or more than there is room for. */
+static size_t list_held(const struct rt_tensor_schedule *out, size_t from, uint32_t held[RT_MOST_CARRIED])
 {
-    for (size_t b = 0; b < walk->graph->block_count; b++) {
-        uint32_t count = walk->graph->blocks[b].node_count;
-        for (int64_t r = 0; r < walk->repeats[b]; r++) {
-            gather(walk, b);
-            for (uint32_t n = 0; n < count; n++)
-                run_forward(walk, walk->first[b] + (uint32_t)r * count + n, false);
-        }
+    size_t count = 0;
+    for (size_t t = from; t < out->tensor_count && count <= RT_MOST_CARRIED; t++) {
+        if (out->tensors[t].holders > 0 && count++ < RT_MOST_CARRIED)
+            held[count - 1] = (uint32_t)t;
     }
+    return count;
+}
+
+/* The second repetition has ended: it let go of what the first left, of nothing older, and left as much. */
+static bool leaves_the_same(const struct rt_tensor_schedule *out, struct rt_tensor_again *again, size_t first,
+                            size_t second)
+{
+    size_t left = list_held(out, second, again->own);
+    bool same = left == again->carried && left <= RT_MOST_CARRIED;
+    for (size_t c = 0; same && c < left; c++)
+        same = out->tensors[again->own[c]].bytes == out->tensors[again->before[c]].bytes;
+    for (size_t t = first; same && t < second; t++)
+        same = out->tensors[t].holders == 0;
+    for (size_t e = again->from; same && e < again->to; e++)
+        same = out->events[e].tensor >= first;
+    return same;
+}
+
+/* False: the repetitions of a block that is folded are not alike. */
+static bool forward_block(struct walk *walk, size_t b)
+{
+    struct rt_tensor_schedule *out = walk->out;
+    struct rt_tensor_again again = {.times = walk->repeats[b] - walk->walked[b]};
+    uint32_t count = walk->graph->blocks[b].node_count;
+    size_t made[FOLDED] = {0}; /* tensors before the repetition */
+    for (int64_t r = 0; r < walk->walked[b]; r++) {
+        bool folded = again.times > 0;
+        if (folded)
+            made[r] = out->tensor_count;
+        if (folded && r == 1) {
+            again.from = out->event_count;
+            again.carried = list_held(out, made[0], again.before);
+        }
+        if (folded && r == 2) {
+            again.to = out->event_count;
+            if (!leaves_the_same(out, &again, made[0], made[1]))
+                return false;
+            RT_GROW(out->again, out->again_count, 1, out->again_capacity);
+            out->again[out->again_count++] = again;
+        }
+        gather(walk, b);
+        for (uint32_t n = 0; n < count; n++)
+            run_forward(walk, walk->first[b] + (uint32_t)r * count + n, false);
+    }
+    return true;
+}
+
+static bool forward(struct walk *walk)
+{
+    bool alike = true;
+    for (size_t b = 0; alike && b < walk->graph->block_count; b++)
+        alike = forward_block(walk, b);
+    return alike;
 }
 
 /* --- backward --- */
@@ -778,22 +835,24 @@ static void train(struct walk *walk, uint32_t output)
     step_optimizer(walk);
 }
 
-void rt_tensor_schedule(const struct rt_graph *graph, const struct rt_memory_options *options,
-                        struct rt_tensor_schedule *out)
+/* False where `folded` repetitions are not alike. */
+static bool make_schedule(const struct rt_graph *graph, const struct rt_memory_options *options, bool folded,
+                          struct rt_tensor_schedule *out)
 {
     size_t blocks = graph->block_count;
     *out = (struct rt_tensor_schedule){0};
     struct walk walk = {.graph = graph, .options = options, .out = out, .gathered = {NONE, NONE}};
     walk.first = rt_malloc((blocks + 1) * sizeof *walk.first);
     walk.repeats = rt_malloc((blocks + 1) * sizeof *walk.repeats);
+    walk.walked = rt_malloc((blocks + 1) * sizeof *walk.walked);
     walk.carried = rt_malloc((blocks + 1) * sizeof *walk.carried);
-    list_runs(&walk);
+    list_runs(&walk, folded);
     make_weights(&walk);
     make_cache(&walk);
     make(&walk, RT_MEMORY_ACTIVATIONS, graph->input_bytes);
     out->resident = out->event_count;
     uint32_t output = output_of(&walk);
-    forward(&walk);
+    bool alike = forward(&walk);
     out->output = output != NONE ? walk.runs[walk.runs[output].root].value : NONE;
     out->forward = out->event_count;
     if (output != NONE && !options->without_last)
@@ -802,8 +861,21 @@ void rt_tensor_schedule(const struct rt_graph *graph, const struct rt_memory_opt
         train(&walk, output);
     free(walk.first);
     free(walk.repeats);
+    free(walk.walked);
     free(walk.carried);
     free(walk.runs);
+    return alike;
+}
+
+void rt_tensor_schedule(const struct rt_graph *graph, const struct rt_memory_options *options,
+                        struct rt_tensor_schedule *out)
+{
+    bool folded =
+        !options->every && !rt_graph_trains(graph) && !graph->options.autocast && !keeps_cache(graph);
+    if (make_schedule(graph, options, folded, out))
+        return;
+    rt_tensor_schedule_release(out);
+    make_schedule(graph, options, false, out);
 }
 
 /* ---- the most that is held ---- */

@@ -1,7 +1,7 @@
 /*
  * The memory that the tensors of a step take on one device: which it makes and frees, in the order in which
- * the device does so, blocks that repeat as often as they run; the most that is held at once. What the
- * framework and the driver take beside tensors is predict/step/memory.h's.
+ * the device does so; the most that is held at once. What the framework and the driver take beside tensors is
+ * predict/step/memory.h's.
  *
  * Inference frees a value when its last reader has run. Training keeps what a gradient is computed from until
  * that gradient is there (what autograd's saved_tensors_hooks see), and computes values again where
@@ -22,6 +22,7 @@ struct rt_memory_options {
     int64_t gpus;
     int64_t expert_gpus; /* of experts that GPUs share out; 0: as gpus */
     bool accumulates;    /* gradients are there before the backward pass: of the microbatch before */
+    bool every;          /* repetitions that are alike are all listed */
     bool without_first, without_last; /* a stage of a pipeline without embedding, without head */
 };
 #define RT_MEMORY_DEFAULTS                                                                                   \
@@ -51,11 +52,22 @@ struct rt_tensor {
     uint32_t holders; /* while the schedule is made */
 };
 
+/* Inference: a block's repetitions between its first and its last are alike, and one of them is listed. */
+enum { RT_MOST_CARRIED = 4 };
+struct rt_tensor_again {
+    size_t from, to; /* its events, */
+    int64_t times;   /* that come so often once more, */
+    size_t carried;  /* with tensors of the repetition before in place of those that it found: before, own */
+    uint32_t before[RT_MOST_CARRIED], own[RT_MOST_CARRIED];
+};
+
 struct rt_tensor_schedule {
     struct rt_tensor *tensors;
     size_t tensor_count, tensor_capacity;
     struct rt_tensor_event *events;
     size_t event_count, event_capacity;
+    struct rt_tensor_again *again; /* in order */
+    size_t again_count, again_capacity;
     size_t resident; /* events before the first kernel: what every step finds there */
     size_t forward;  /* events until the forward pass has ended */
     uint32_t output; /* tensor that the model returns; UINT32_MAX: none */

@@ -250,6 +250,12 @@ uint32_t rt_allocator_make(struct rt_allocator *allocator, double bytes)
     return number;
 }
 
+void rt_allocator_place(const struct rt_allocator *allocator, uint32_t block, double place[2])
+{
+    place[0] = allocator->blocks[block].address;
+    place[1] = allocator->blocks[block].size;
+}
+
 /* `number` takes in the block behind it. */
 static void join(struct rt_allocator *allocator, uint32_t number, uint32_t behind)
 {

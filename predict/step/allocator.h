@@ -39,4 +39,7 @@ void rt_allocator_release(struct rt_allocator *allocator);
 /* Returns the block, RT_NO_BLOCK for 0 bytes. Where the driver has no more the request is granted all the
  * same, and `full` is set. */
 uint32_t rt_allocator_make(struct rt_allocator *allocator, double bytes);
+/* Where a block is and how large: with those of all blocks in use, and of segments, all that is to come
+ * follows. */
+void rt_allocator_place(const struct rt_allocator *allocator, uint32_t block, double place[2]);
 void rt_allocator_free(struct rt_allocator *allocator, uint32_t block);

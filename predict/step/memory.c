@@ -12,6 +12,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* --- the driver --- */
 
@@ -54,8 +55,8 @@ static double cublas_bytes(const struct rt_graph *graph, const struct rt_device 
 
 /* --- the allocator --- */
 
-static void play(struct rt_allocator *allocator, const struct rt_tensor_schedule *schedule, size_t from,
-                 size_t to, uint32_t *blocks)
+static void play_events(struct rt_allocator *allocator, const struct rt_tensor_schedule *schedule,
+                        size_t from, size_t to, uint32_t *blocks)
 {
     for (size_t e = from; e < to; e++) {
         const struct rt_tensor_event *event = &schedule->events[e];
@@ -66,6 +67,45 @@ static void play(struct rt_allocator *allocator, const struct rt_tensor_schedule
             blocks[event->tensor] = RT_NO_BLOCK;
         }
     }
+}
+
+/* What a repetition leaves: its blocks and the segments decide what the next one does. */
+struct left {
+    double blocks[RT_MOST_CARRIED][2], reserved, next_address;
+};
+
+/* Repetitions that are alike, until one leaves what an earlier one did: from there on they go round. */
+static void play_again(struct rt_allocator *allocator, const struct rt_tensor_schedule *schedule,
+                       const struct rt_tensor_again *again, uint32_t *blocks)
+{
+    enum { KEPT = 4 };
+    struct left left[KEPT] = {0};
+    int64_t todo = again->times;
+    for (int64_t done = 0; todo > 0; done++, todo--) {
+        struct left kept = {0};
+        for (size_t c = 0; c < again->carried; c++)
+            blocks[again->before[c]] = blocks[again->own[c]];
+        play_events(allocator, schedule, again->from, again->to, blocks);
+        kept.reserved = allocator->reserved;
+        kept.next_address = allocator->next_address;
+        for (size_t c = 0; c < again->carried; c++)
+            rt_allocator_place(allocator, blocks[again->own[c]], kept.blocks[c]);
+        for (int64_t round = 1; round < KEPT && round <= done; round++)
+            if (memcmp(&kept, &left[(done - round) % KEPT], sizeof kept) == 0)
+                todo = 1 + (todo - 1) % round;
+        left[done % KEPT] = kept;
+    }
+}
+
+static void play(struct rt_allocator *allocator, const struct rt_tensor_schedule *schedule, size_t from,
+                 size_t to, uint32_t *blocks)
+{
+    for (size_t a = 0; a < schedule->again_count && schedule->again[a].to <= to; a++) {
+        play_events(allocator, schedule, from, schedule->again[a].to, blocks);
+        play_again(allocator, schedule, &schedule->again[a], blocks);
+        from = schedule->again[a].to;
+    }
+    play_events(allocator, schedule, from, to, blocks);
 }
 
 /* What a step left: gradients, which the next frees before it runs, and its output. */
@@ -276,6 +316,7 @@ void rt_memory_generation(const struct rt_forecast *prefill, const struct rt_for
         return;
     for (int i = 0; i < 3; i++) {
         options_of(step[i], WHOLE, &options);
+        options.every = true;
         rt_tensor_schedule(step[i]->graph, &options, &schedules[i]);
     }
     rt_allocator_init(&allocator, first->memory_bytes - context);

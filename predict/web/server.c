@@ -601,7 +601,7 @@ static int serve(struct server *server, const union address *address)
     fflush(stdout);
     sigwait(&ends, &number);
     mhd.MHD_stop_daemon_(daemon);
-    return RT_OK;
+    return number == SIGINT ? rt_fail(RT_EINTERRUPTED, "interrupted: it serves no more") : RT_OK;
 }
 
 int rt_web_serve(const struct rt_web_options *options)

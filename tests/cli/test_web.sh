@@ -138,7 +138,9 @@ print("ok out of time" if right else f"not ok out of time\n# {answer.status} {te
 sys.exit(not right)
 P
 [ $? = 0 ] || failures=1
-kill $server
+kill -INT $server
+wait $server
+is "Ctrl-C is exit status 130" $? 130
 
 refuses "no address" 2 "address of this machine" "$ROOFTILE" web --listen example.com
 finish

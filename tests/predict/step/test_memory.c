@@ -1,12 +1,16 @@
 /* What a step takes of a device, and what saving memory costs: by conservation. */
 #include "predict/step/memory.h"
+#include "base/array.h"
+#include "base/status.h"
 #include "models/networks/memory.h"
 #include "models/networks/model.h"
+#include "predict/step/allocator.h"
 #include "predict/step/forecast.h"
 #include "test.h"
 #include "predict/step/forecast_graphs.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 static const double mib = 0x1p20;
 
@@ -197,6 +201,56 @@ static void test_generation_fills_segments(void)
     }
 }
 
+/* Every layer's tensors, one after the other. */
+static void replay_every(const struct rt_graph *graph, double limit, struct rt_allocator *allocator)
+{
+    struct rt_memory_options every = RT_MEMORY_DEFAULTS;
+    struct rt_tensor_schedule schedule;
+    every.every = true;
+    rt_tensor_schedule(graph, &every, &schedule);
+    uint32_t *blocks = rt_malloc((schedule.tensor_count + 1) * sizeof *blocks);
+    rt_allocator_init(allocator, limit);
+    for (size_t e = 0; e < schedule.event_count; e++) {
+        uint32_t tensor = schedule.events[e].tensor;
+        if (e == schedule.resident)
+            rt_allocator_make(allocator, 8.125 * mib); /* cuBLAS's */
+        if (schedule.events[e].made)
+            blocks[tensor] = rt_allocator_make(allocator, schedule.tensors[tensor].bytes);
+        else
+            rt_allocator_free(allocator, blocks[tensor]);
+    }
+    CU_ASSERT_EQUAL(schedule.again_count, 0);
+    rt_tensor_schedule_release(&schedule);
+    free(blocks);
+}
+
+/* Of layers that are alike one is listed: what is taken is that of all. */
+static void test_layers_that_are_alike(void)
+{
+    static const char *const models[] = {"gpt2", "bert-large", "llama-3-8b", "qwen3-30b-a3b", "vit_b_16"};
+    static const enum rt_runtime_id runtimes[] = {RT_RUNTIME_EAGER, RT_RUNTIME_COMPILE, RT_RUNTIME_SERVING};
+    for (size_t m = 0; m < RT_COUNT(models); m++)
+        for (int64_t batch = 1; batch <= 81; batch *= 9)
+            for (size_t r = 0; r < (m == 2 || m == 3 ? RT_COUNT(runtimes) : 2); r++) {
+                struct rt_graph_options options = {.batch = batch,
+                                                   .sequence = 200,
+                                                   .image = m == 4 ? 224 : 0,
+                                                   .tensor_parallel = 1,
+                                                   .dtype = RT_BF16,
+                                                   .runtime = runtimes[r]};
+                struct rt_allocator every;
+                struct step step;
+                memory_of(&step, models[m], "epyc-7742", &options);
+                const struct rt_memory_taken *taken = &step.forecast.taken;
+                replay_every(&step.graph, step.forecast.memory_bytes - (taken->used - taken->reserved),
+                             &every);
+                CU_ASSERT_EQUAL(taken->reserved, every.most_reserved);
+                CU_ASSERT_EQUAL(taken->allocated, every.most_allocated);
+                rt_allocator_release(&every);
+                rt_graph_release(&step.graph);
+            }
+}
+
 static size_t workspaces(const struct rt_graph *graph)
 {
     const struct rt_memory_options whole = RT_MEMORY_DEFAULTS;
@@ -248,4 +302,5 @@ static void test_context_and_workspaces(void)
 
 RT_TESTS(RT_TEST(test_context_and_workspaces), RT_TEST(test_taken_is_in_order),
          RT_TEST(test_fits_with_a_margin), RT_TEST(test_recompute_runs_layers_again), RT_TEST(test_shards),
-         RT_TEST(test_shards_need_gpus), RT_TEST(test_generation_fills_segments))
+         RT_TEST(test_shards_need_gpus), RT_TEST(test_generation_fills_segments),
+         RT_TEST(test_layers_that_are_alike))
