@@ -26,11 +26,8 @@ void rt_allocator_init(struct rt_allocator *allocator, double limit)
 void rt_allocator_release(struct rt_allocator *allocator)
 {
     free(allocator->blocks);
-    for (int pool = 0; pool < 2; pool++) {
-        for (size_t run = 0; run < allocator->pools[pool].count; run++)
-            free(allocator->pools[pool].runs[run]);
-        free(allocator->pools[pool].runs);
-    }
+    for (int pool = 0; pool < 2; pool++)
+        free(allocator->pools[pool].blocks);
     rt_allocator_init(allocator, NAN);
 }
 
@@ -60,39 +57,19 @@ static bool comes_before(const struct rt_allocator_block *a, double size, double
     return a->size < size || (a->size == size && a->address < address);
 }
 
-/* Runs of sorted blocks: adding and taking one moves no more than a run, however many blocks are free. */
-enum { RUN = 256 };
-struct rt_allocator_run {
-    size_t count; /* above 0 */
-    uint32_t blocks[RUN];
-};
-struct place {
-    size_t run, at; /* run: as many as there are where none is meant */
-};
-
-/* The first block that is not smaller. */
-static struct place place_of(const struct rt_allocator *allocator, int pool, double size, double address)
+/* Of the first block that is not smaller; as many as there are where none is. */
+static size_t place_of(const struct rt_allocator *allocator, int pool, double size, double address)
 {
     const struct rt_allocator_pool *in = &allocator->pools[pool];
     size_t low = 0, high = in->count;
-    while (low < high) { /* the first run that ends in such a block */
+    while (low < high) {
         size_t middle = (low + high) / 2;
-        const struct rt_allocator_run *run = in->runs[middle];
-        if (comes_before(&allocator->blocks[run->blocks[run->count - 1]], size, address))
+        if (comes_before(&allocator->blocks[in->blocks[middle]], size, address))
             low = middle + 1;
         else
             high = middle;
     }
-    struct place place = {low, 0};
-    size_t end = low < in->count ? in->runs[low]->count : 0;
-    while (place.at < end) {
-        size_t middle = (place.at + end) / 2;
-        if (comes_before(&allocator->blocks[in->runs[low]->blocks[middle]], size, address))
-            place.at = middle + 1;
-        else
-            end = middle;
-    }
-    return place;
+    return low;
 }
 
 static bool is_whole(const struct rt_allocator_block *block)
@@ -100,64 +77,22 @@ static bool is_whole(const struct rt_allocator_block *block)
     return block->before == RT_NO_BLOCK && block->after == RT_NO_BLOCK;
 }
 
-/* A run at that place, with `count` blocks. */
-static void insert_run(struct rt_allocator_pool *pool, size_t at, const uint32_t *blocks, size_t count)
-{
-    struct rt_allocator_run *run = rt_malloc(sizeof *run);
-    run->count = count;
-    memcpy(run->blocks, blocks, count * sizeof *blocks);
-    RT_GROW(pool->runs, pool->count, 1, pool->capacity);
-    memmove(pool->runs + at + 1, pool->runs + at, (pool->count - at) * sizeof *pool->runs);
-    pool->runs[at] = run;
-    pool->count++;
-}
-
-/* The same place where there is room: behind the last block, or in the half of a run that is parted. */
-static struct place make_room(struct rt_allocator_pool *pool, struct place place)
-{
-    if (place.run == pool->count) {
-        place.run--;
-        place.at = pool->runs[place.run]->count;
-    }
-    struct rt_allocator_run *run = pool->runs[place.run];
-    if (run->count < RUN)
-        return place;
-    run->count = RUN / 2;
-    insert_run(pool, place.run + 1, run->blocks + RUN / 2, RUN / 2);
-    return place.at <= RUN / 2 ? place : (struct place){place.run + 1, place.at - RUN / 2};
-}
-
 static void add_free(struct rt_allocator *allocator, uint32_t number)
 {
     const struct rt_allocator_block *block = &allocator->blocks[number];
     struct rt_allocator_pool *pool = &allocator->pools[block->pool];
-    struct place place = place_of(allocator, block->pool, block->size, block->address);
+    size_t at = place_of(allocator, block->pool, block->size, block->address);
     allocator->whole += is_whole(block);
-    if (pool->count == 0) {
-        insert_run(pool, 0, &number, 1);
-        return;
-    }
-    place = make_room(pool, place);
-    struct rt_allocator_run *run = pool->runs[place.run];
-    memmove(run->blocks + place.at + 1, run->blocks + place.at,
-            (run->count - place.at) * sizeof *run->blocks);
-    run->blocks[place.at] = number;
-    run->count++;
+    RT_GROW(pool->blocks, pool->count, 1, pool->capacity);
+    memmove(pool->blocks + at + 1, pool->blocks + at, (pool->count++ - at) * sizeof *pool->blocks);
+    pool->blocks[at] = number;
 }
 
-static void take_free(struct rt_allocator *allocator, int pool, struct place place)
+static void take_free(struct rt_allocator *allocator, int pool, size_t at)
 {
     struct rt_allocator_pool *of = &allocator->pools[pool];
-    struct rt_allocator_run *run = of->runs[place.run];
-    allocator->whole -= is_whole(&allocator->blocks[run->blocks[place.at]]);
-    run->count--;
-    memmove(run->blocks + place.at, run->blocks + place.at + 1,
-            (run->count - place.at) * sizeof *run->blocks);
-    if (run->count > 0)
-        return;
-    free(run);
-    of->count--;
-    memmove(of->runs + place.run, of->runs + place.run + 1, (of->count - place.run) * sizeof *of->runs);
+    allocator->whole -= is_whole(&allocator->blocks[of->blocks[at]]);
+    memmove(of->blocks + at, of->blocks + at + 1, (--of->count - at) * sizeof *of->blocks);
 }
 
 static void remove_free(struct rt_allocator *allocator, uint32_t number)
@@ -168,24 +103,18 @@ static void remove_free(struct rt_allocator *allocator, uint32_t number)
 
 /* --- segments --- */
 
-static void give_back_run(struct rt_allocator *allocator, int pool, size_t run)
-{
-    for (size_t i = allocator->pools[pool].runs[run]->count; i-- > 0;) {
-        uint32_t number = allocator->pools[pool].runs[run]->blocks[i];
-        const struct rt_allocator_block *block = &allocator->blocks[number];
-        if (!is_whole(block))
-            continue;
-        allocator->reserved -= block->size;
-        take_free(allocator, pool, (struct place){run, i}); /* the last of a run ends the loop, too */
-        drop_block(allocator, number);
-    }
-}
-
+/* Those that are wholly free; from the largest, as their numbers are used again. */
 static void give_back(struct rt_allocator *allocator)
 {
     for (int pool = 0; pool < 2; pool++)
-        for (size_t run = allocator->pools[pool].count; run-- > 0 && allocator->whole > 0;)
-            give_back_run(allocator, pool, run);
+        for (size_t at = allocator->pools[pool].count; at-- > 0 && allocator->whole > 0;) {
+            uint32_t number = allocator->pools[pool].blocks[at];
+            if (!is_whole(&allocator->blocks[number]))
+                continue;
+            allocator->reserved -= allocator->blocks[number].size;
+            take_free(allocator, pool, at);
+            drop_block(allocator, number);
+        }
 }
 
 static uint32_t new_segment(struct rt_allocator *allocator, double size)
@@ -235,10 +164,10 @@ uint32_t rt_allocator_make(struct rt_allocator *allocator, double bytes)
         return RT_NO_BLOCK;
     double size = unit * ceil(bytes / unit);
     int pool = size <= small ? 0 : 1;
-    struct place place = place_of(allocator, pool, size, 0);
+    size_t place = place_of(allocator, pool, size, 0);
     uint32_t number;
-    if (place.run < allocator->pools[pool].count) {
-        number = allocator->pools[pool].runs[place.run]->blocks[place.at];
+    if (place < allocator->pools[pool].count) {
+        number = allocator->pools[pool].blocks[place];
         take_free(allocator, pool, place);
     } else {
         number = new_segment(allocator, size);

@@ -23,7 +23,7 @@ struct rt_allocator {
     uint32_t block_count;
     size_t block_capacity;
     struct rt_allocator_pool {
-        struct rt_allocator_run **runs; /* of free blocks, from the smallest; of one size, by address */
+        uint32_t *blocks; /* that are free, from the smallest; of one size, by address */
         size_t count, capacity;
     } pools[2];          /* small, large */
     uint32_t unused;     /* first of the entries of `blocks` that hold none */
