@@ -197,7 +197,7 @@ static void list_queries(const struct rt_forecast *forecast, struct rt_forecast_
 /* Launches that only move data are as uncertain as a large addition. Where no interval is asked for nothing
  * is looked up: all are NaN. */
 static void ask_intervals(struct rt_forecast_queries *queries, const struct rt_predictor *predictor,
-                          const struct rt_device *device, double level)
+                          const struct rt_device *device, const struct rt_reach *reach, double level)
 {
     const struct rt_query addition = {
         .call.op = RT_OP_ADD, .call.dtype = RT_FP32, .call.dim = {65536, 4096}, .tile = {-1, -1}};
@@ -207,7 +207,9 @@ static void ask_intervals(struct rt_forecast_queries *queries, const struct rt_p
     queries->error_correlation = asked ? rt_predictor_error_correlation(predictor) : NAN;
     for (size_t q = 0; q < queries->count; q++) {
         const struct rt_query *query = &queries->query[q];
-        queries->ln_half_width[q] = asked ? rt_predictor_interval(predictor, device, query, level) : NAN;
+        bool known = asked && queries->skip[q] == RT_SKIP_NONE;
+        queries->ln_half_width[q] =
+            known ? rt_predictor_interval_at(predictor, device, query, &reach[q], level) : NAN;
         queries->shared[q] = asked ? rt_predictor_shared_error(predictor, query) : NAN;
     }
 }
@@ -235,7 +237,8 @@ static void time_part(const struct rt_predictor *predictor, const struct rt_devi
         return;
     double *whole_us = rt_malloc((queries->count + 1) * sizeof *whole_us), least_us;
     uint8_t *skip = rt_calloc(queries->count + 1, sizeof *skip);
-    rt_predictor_forecast_again(predictor, &whole, queries->query, queries->count, memo, whole_us, skip);
+    rt_predictor_forecast_again(predictor, &whole, queries->query, queries->count, memo, whole_us, skip,
+                                NULL);
     for (size_t q = 0; q < queries->count; q++) {
         double all = physics_us(&queries->query[q], &whole, &least_us),
                part = physics_us(&queries->query[q], device, &least_us);
@@ -269,10 +272,12 @@ void rt_forecast_queries(const struct rt_forecast *forecasts, size_t count,
     queries.ln_half_width = rt_malloc((queries.count + 1) * sizeof *queries.ln_half_width);
     queries.shared = rt_malloc((queries.count + 1) * sizeof *queries.shared);
     queries.skip = rt_calloc(queries.count + 1, sizeof *queries.skip);
+    struct rt_reach *reach = rt_malloc((queries.count + 1) * sizeof *reach);
     rt_predictor_forecast_again(predictor, device, queries.query, queries.count, forecasts[0].options.memo,
-                                queries.time_us, queries.skip);
+                                queries.time_us, queries.skip, reach);
     time_part(predictor, device, forecasts[0].options.memo, &queries);
-    ask_intervals(&queries, predictor, device, forecasts[0].options.level);
+    ask_intervals(&queries, predictor, device, reach, forecasts[0].options.level);
+    free(reach);
     *out = queries;
 }
 

@@ -95,15 +95,27 @@ enum rt_skip rt_family_net_launch(const struct rt_family_net *net, const struct 
     return tiled ? RT_SKIP_NONE : RT_SKIP_NO_TILE;
 }
 
+/* How far a feature lies outside the range of training, relative to its width; above OUTSIDE where it does.
+ */
+static const double OUTSIDE = 1e-6; /* rounding aside */
+
+static double outside(const struct rt_family_net *net, int f, double value)
+{
+    double range = fmax(net->clip_high[f] - net->clip_low[f], 1e-6);
+    return fmax(net->clip_low[f] - value, value - net->clip_high[f]) / range;
+}
+
 bool rt_family_net_features(const struct rt_family_net *net, const struct rt_tiled_call *launch,
-                            rt_real *inputs)
+                            rt_real *inputs, bool *beyond)
 {
     bool unseen = false;
+    *beyond = false;
     for (int f = 0; f < net->feature_count; f++) {
         const struct rt_feature *feature = &rt_features[net->feature[f]];
         double value = feature->value(launch), seen = fmax(net->clip_low[f], fmin(value, net->clip_high[f]));
         inputs[f] = (rt_real)((seen - net->offset[f]) * net->scale[f]);
         unseen |= feature->use == RT_OF_KIND && seen != value;
+        *beyond |= seen != value && outside(net, f, value) > OUTSIDE;
     }
     return unseen;
 }
@@ -136,9 +148,11 @@ enum rt_skip rt_family_net_inputs(const struct rt_family_net *net, const struct 
                                   const struct rt_device *device, rt_real *inputs, struct rt_bound *bound)
 {
     struct rt_tiled_call launch;
+    bool beyond;
     enum rt_skip skip = rt_family_net_launch(net, query, device, &launch);
     if (skip == RT_SKIP_NONE)
-        rt_family_net_bound(net, query, &launch, rt_family_net_features(net, &launch, inputs), bound);
+        rt_family_net_bound(net, query, &launch, rt_family_net_features(net, &launch, inputs, &beyond),
+                            bound);
     return skip;
 }
 
@@ -183,12 +197,10 @@ void rt_family_net_places(const struct rt_family_net *net, struct rt_threads *po
 
 int rt_family_net_launch_beyond(const struct rt_family_net *net, const struct rt_tiled_call *launch)
 {
-    double farthest = 1e-6; /* rounding aside */
+    double farthest = OUTSIDE;
     int found = -1;
     for (int f = 0; f < net->feature_count; f++) {
-        double value = rt_features[net->feature[f]].value(launch);
-        double range = fmax(net->clip_high[f] - net->clip_low[f], 1e-6);
-        double beyond = fmax(net->clip_low[f] - value, value - net->clip_high[f]) / range;
+        double beyond = outside(net, f, rt_features[net->feature[f]].value(launch));
         if (beyond > farthest) {
             farthest = beyond;
             found = net->feature[f];

@@ -134,9 +134,15 @@ extern const char *const rt_skip_words[RT_SKIP_COUNT];
 enum rt_skip rt_family_net_launch(const struct rt_family_net *net, const struct rt_query *query,
                                   const struct rt_device *device, struct rt_tiled_call *launch);
 
+/* Where a kernel lies among those of training: what its interval depends on. */
+struct rt_reach {
+    double bound_us;
+    bool beyond; /* outside their range: rt_family_net_launch_beyond */
+};
+
 /* Of a launch: inputs (feature_count), and whether it is of a kind that no kernel in training had. */
 bool rt_family_net_features(const struct rt_family_net *net, const struct rt_tiled_call *launch,
-                            rt_real *inputs);
+                            rt_real *inputs, bool *beyond);
 /* Its bound, without device effects; `query` is the launch's. */
 void rt_family_net_bound(const struct rt_family_net *net, const struct rt_query *query,
                          const struct rt_tiled_call *launch, bool unseen, struct rt_bound *bound);

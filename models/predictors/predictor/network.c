@@ -102,7 +102,12 @@ static enum rt_skip see(const struct rt_family_net *net, const struct rt_forecas
         return skip;
     if (seen != NULL)
         memcpy(inputs, seen->inputs + i * width, width * sizeof *inputs);
-    bool unseen = seen != NULL ? seen->unseen[i] : rt_family_net_features(net, &launch, inputs);
+    bool beyond,
+        unseen = seen != NULL ? seen->unseen[i] : rt_family_net_features(net, &launch, inputs, &beyond);
+    if (seen != NULL && batch->reach != NULL)
+        beyond = rt_family_net_launch_beyond(net, &launch) >= 0;
+    if (batch->reach != NULL)
+        batch->reach[batch->index[i]] = (struct rt_reach){launch.bound_us, beyond};
     rt_family_net_bound(net, query, &launch, unseen, &chunk->bound[chunk->count]);
     return RT_SKIP_NONE;
 }

@@ -63,4 +63,5 @@ struct rt_forecast_batch {
     struct rt_network_memo *memo; /* of networks; NULL: none */
     double *latency_us;           /* by the queries' indices; stays NaN where skip is set */
     uint8_t *skip;                /* enum rt_skip, by the queries' indices */
+    struct rt_reach *reach;       /* by the queries' indices, of nets with device effects; NULL: not wanted */
 };

@@ -222,7 +222,7 @@ static void deal(const struct rt_predictor *predictor, const struct rt_query *qu
 
 static void forecast(const struct rt_predictor *predictor, const struct rt_device *device,
                      const struct rt_query *queries, size_t count, struct rt_threads *pool,
-                     struct rt_network_memo *memo, double *latency_us, uint8_t *skip)
+                     struct rt_network_memo *memo, double *latency_us, uint8_t *skip, struct rt_reach *reach)
 {
     uint8_t *reasons = skip != NULL ? skip : rt_malloc(count + 1);
     size_t *index = rt_malloc((count + 1) * sizeof *index), first[RT_MAX_NETS + 2];
@@ -240,7 +240,8 @@ static void forecast(const struct rt_predictor *predictor, const struct rt_devic
                                           .pool = pool,
                                           .memo = memo,
                                           .latency_us = latency_us,
-                                          .skip = reasons};
+                                          .skip = reasons,
+                                          .reach = reach};
         if (batch.count > 0)
             rt_forecasters[net->forecaster].forecast(net, &batch);
     }
@@ -253,14 +254,14 @@ void rt_predictor_forecast(const struct rt_predictor *predictor, const struct rt
                            const struct rt_query *queries, size_t count, struct rt_threads *pool,
                            double *latency_us, uint8_t *skip)
 {
-    forecast(predictor, device, queries, count, pool, NULL, latency_us, skip);
+    forecast(predictor, device, queries, count, pool, NULL, latency_us, skip, NULL);
 }
 
 void rt_predictor_forecast_again(const struct rt_predictor *predictor, const struct rt_device *device,
                                  const struct rt_query *queries, size_t count, struct rt_network_memo *memo,
-                                 double *latency_us, uint8_t *skip)
+                                 double *latency_us, uint8_t *skip, struct rt_reach *reach)
 {
-    forecast(predictor, device, queries, count, NULL, memo, latency_us, skip);
+    forecast(predictor, device, queries, count, NULL, memo, latency_us, skip, reach);
 }
 
 /* ---- where the predictor lies that comes with rooftile ---- */

@@ -124,15 +124,18 @@ void rt_predictor_forecast(const struct rt_predictor *predictor, const struct rt
                            double *latency_us, uint8_t *skip);
 
 /* The same in the calling thread, with what networks made of the same inputs before: for sweeps over devices.
- * `memo` may be NULL. */
+ * `memo` may be NULL, and `reach` (count), which rt_predictor_interval_at takes of what is not skipped. */
 void rt_predictor_forecast_again(const struct rt_predictor *predictor, const struct rt_device *device,
                                  const struct rt_query *queries, size_t count, struct rt_network_memo *memo,
-                                 double *latency_us, uint8_t *skip);
+                                 double *latency_us, uint8_t *skip, struct rt_reach *reach);
 
 /* Half-width of the conformal interval of ln(measured / forecast) at `level` (0.9: nine of ten measurements
  * lie inside). NaN where the predictor has none. */
 double rt_predictor_interval(const struct rt_predictor *predictor, const struct rt_device *device,
                              const struct rt_query *query, double level);
+/* The same of a kernel that was just forecast. */
+double rt_predictor_interval_at(const struct rt_predictor *predictor, const struct rt_device *device,
+                                const struct rt_query *query, const struct rt_reach *reach, double level);
 /* The same at several levels (count) in less time: ln_half_width (count). */
 void rt_predictor_intervals(const struct rt_predictor *predictor, const struct rt_device *device,
                             const struct rt_query *query, const double *level, size_t count,

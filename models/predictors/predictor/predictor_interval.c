@@ -131,27 +131,29 @@ static double half_width(const struct asked *asked, bool beyond)
                   : ln_half_width; /* unseen NaN: half */
 }
 
+double rt_predictor_interval_at(const struct rt_predictor *predictor, const struct rt_device *device,
+                                const struct rt_query *query, const struct rt_reach *reach, double level)
+{
+    const struct rt_family_net *net = rt_predictor_net(predictor, query->call.op, query->call.dtype);
+    if (net == NULL || !rt_family_net_has_effects(net))
+        return NAN;
+    struct asked asked = {predictor, net, device, query, rt_interval_size_of(reach->bound_us), level};
+    return half_width(&asked, reach->beyond);
+}
+
 void rt_predictor_intervals(const struct rt_predictor *predictor, const struct rt_device *device,
                             const struct rt_query *query, const double *level, size_t count,
                             double *ln_half_width)
 {
     const struct rt_family_net *net = rt_predictor_net(predictor, query->call.op, query->call.dtype);
     struct rt_tiled_call launch;
+    bool known = net != NULL && rt_family_net_has_effects(net) &&
+                 rt_family_net_launch(net, query, device, &launch) == RT_SKIP_NONE;
+    struct rt_reach reach = {0};
+    if (known)
+        reach = (struct rt_reach){launch.bound_us, rt_family_net_launch_beyond(net, &launch) >= 0};
     for (size_t l = 0; l < count; l++)
-        ln_half_width[l] = NAN;
-    if (net == NULL || !rt_family_net_has_effects(net) ||
-        rt_family_net_launch(net, query, device, &launch) != RT_SKIP_NONE)
-        return;
-    struct asked asked = {.predictor = predictor,
-                          .net = net,
-                          .device = device,
-                          .query = query,
-                          .size = rt_interval_size_of(launch.bound_us)};
-    bool beyond = rt_family_net_launch_beyond(net, &launch) >= 0;
-    for (size_t l = 0; l < count; l++) {
-        asked.level = level[l];
-        ln_half_width[l] = half_width(&asked, beyond);
-    }
+        ln_half_width[l] = known ? rt_predictor_interval_at(predictor, device, query, &reach, level[l]) : NAN;
 }
 
 double rt_predictor_interval(const struct rt_predictor *predictor, const struct rt_device *device,

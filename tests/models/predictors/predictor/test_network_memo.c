@@ -45,7 +45,7 @@ static void test_same_bits(void)
         for (size_t f = 0; f < rt_device_field_count; f++) /* another board of the same design */
             *rt_device_value(&device, f) *= exp2(between(-1.5, 1.5));
         rt_predictor_forecast(&predictor, &device, queries, count, NULL, plain, skip);
-        rt_predictor_forecast_again(&predictor, &device, queries, count, memo, again, skip_again);
+        rt_predictor_forecast_again(&predictor, &device, queries, count, memo, again, skip_again, NULL);
         CU_ASSERT_EQUAL(memcmp(plain, again, sizeof plain), 0);
         CU_ASSERT_EQUAL(memcmp(skip, skip_again, sizeof skip), 0);
         finite += isfinite(again[0]);
