@@ -80,6 +80,8 @@ static const char *skip_separators(const char *name)
 
 bool rt_name_equal(const char *a, const char *b)
 {
+    while (*a != '\0' && *a == *b) /* asked for many times in a forecast, of names that begin alike */
+        a++, b++;
     do {
         a = skip_separators(a);
         b = skip_separators(b);
