@@ -17,7 +17,7 @@
 
 /*
  * Features by name: what a network sees of a launch. A predictor file lists its features by these names; a
- * new feature is a function and a row in features.c.
+ * new feature is a row of features.def.
  *
  * But for NeuSight's, features are of the call and the device's design (vendor, compute capability) alone, so
  * that a network cannot make a forecast slower where a device has more of anything
