@@ -158,6 +158,18 @@ uint32_t rt_build_linear(struct rt_graph *graph, const char *name, uint32_t x, i
     return graph->options.lora > 0 && layer && runs ? adapt(graph, x, y, rows, in, out) : y;
 }
 
+/* Transformer Engine's GroupedLinear launches a product of cuBLAS for each expert (te_general_grouped_gemm).
+ */
+static void part_experts(struct rt_graph *graph, int64_t experts)
+{
+    const struct rt_node *node = &graph->nodes[graph->node_count - 1];
+    for (uint32_t k = node->kernel; has_engine(graph) && k < node->kernel + node->kernel_count; k++)
+        if (graph->kernels[k].call.op == RT_OP_LINEAR) {
+            graph->kernels[k].call.dim[0] = 1;
+            graph->kernels[k].multiple = (double)experts;
+        }
+}
+
 uint32_t rt_build_grouped(struct rt_graph *graph, const char *name, uint32_t x, const struct rt_grouped *of)
 {
     int64_t batch = of->experts, rows = of->rows, in = of->in, out = of->out;
@@ -169,11 +181,13 @@ uint32_t rt_build_grouped(struct rt_graph *graph, const char *name, uint32_t x, 
     graph->nodes[node].parameters = (double)of->held * in * out;
     graph->nodes[node].gradient = true;
     product_kernel(graph, RT_FORWARD, RT_OP_LINEAR, batch, rows, in, out);
+    part_experts(graph, batch);
     if (!rt_node_begin_backward(graph, node))
         return node;
     if (!rt_graph_freezes(graph))
         rt_node_save(graph, x);
     products(graph, x, batch, rows, in, out);
+    part_experts(graph, batch);
     if (!rt_graph_freezes(graph))
         rt_node_accumulate(graph, of->held * in * out);
     return node;

@@ -97,7 +97,7 @@ void rt_node_accumulate(struct rt_graph *graph, int64_t elements)
         addition->bytes = (rt_dtypes[graph->options.dtype].bytes + 2 * 4) * (double)elements;
 }
 
-static void run_again(struct rt_graph *graph)
+void rt_node_run_again(struct rt_graph *graph)
 {
     const struct rt_node *node = &graph->nodes[graph->node_count - 1];
     for (uint32_t k = 0, count = node->kernel_count; k < count; k++) {
@@ -114,15 +114,17 @@ void rt_node_recompute(struct rt_graph *graph)
     if (!rt_graph_trains(graph) || graph->options.recompute != RT_RECOMPUTE_SELECTIVE)
         return;
     graph->nodes[graph->node_count - 1].recomputed = true;
-    run_again(graph);
+    rt_node_run_again(graph);
 }
 
-void rt_node_discard(struct rt_graph *graph)
+void rt_node_discard(struct rt_graph *graph, enum rt_recompute what)
 {
-    if (!rt_graph_trains(graph) || graph->options.recompute != RT_RECOMPUTE_NORMS)
+    enum rt_recompute asked = graph->options.recompute;
+    bool again = asked == what || (asked == RT_RECOMPUTE_EXPERTS && what == RT_RECOMPUTE_NORMS);
+    if (!rt_graph_trains(graph) || !again || graph->again)
         return;
     graph->nodes[graph->node_count - 1].regathered = true;
-    run_again(graph);
+    rt_node_run_again(graph);
 }
 
 void rt_node_weight_gradient(struct rt_graph *graph, enum rt_op_id op, uint32_t read, int64_t rows,
@@ -166,6 +168,10 @@ bool rt_node_begin_backward(struct rt_graph *graph, uint32_t node)
             rt_graph_set_dtype(rt_node_add_kernel(graph, RT_BACKWARD, RT_OP_ADD, 1, (int64_t)input->outputs),
                                rt_gradient_dtype(graph, input));
         input->read = true;
+    }
+    if (graph->again) {
+        graph->nodes[node].recomputed = true;
+        rt_node_run_again(graph);
     }
     return true;
 }

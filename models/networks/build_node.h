@@ -46,7 +46,8 @@ void rt_node_weight_gradient(struct rt_graph *graph, enum rt_op_id op, uint32_t 
  * ones. */
 void rt_node_recompute(struct rt_graph *graph);
 /* Recompute of norms: the same of a node whose output readers need, which nobody keeps. */
-void rt_node_discard(struct rt_graph *graph);
+void rt_node_discard(struct rt_graph *graph, enum rt_recompute what);
+void rt_node_run_again(struct rt_graph *graph);
 
 /* Does a gradient flow into the node? RT_NO_INPUT: no. */
 bool rt_node_has_gradient(const struct rt_graph *graph, uint32_t node);

@@ -20,6 +20,7 @@ static const char *given_of_training(const struct rt_parallelism *parallel,
            : parallel->shard_gpus > 0                     ? "shard_gpus"
            : options->lora > 0                            ? "lora"
            : options->recompute >= RT_RECOMPUTE_SELECTIVE ? "recompute"
+           : options->cuda_graphs > RT_CAPTURES_NONE      ? "cuda_graphs"
                                                           : NULL;
 }
 
@@ -189,10 +190,20 @@ int rt_check_cuts(const struct rt_parallelism *parallel, const struct rt_graph_o
                        "of their own");
     if (options->lora_on > RT_LORA_ALL && options->lora == 0)
         return rt_fail(RT_EUSAGE, "{lora_on} says which products have adapters: give their rank by {lora}");
-    if (options->recompute == RT_RECOMPUTE_NORMS && !rt_runtimes[options->runtime].engine)
+    bool engine = rt_runtimes[options->runtime].engine;
+    if (options->recompute >= RT_RECOMPUTE_NORMS && !engine)
         return rt_fail(RT_EUSAGE,
-                       "{recompute} norms is of {runtime} megatron and megatron-bridge; for others "
-                       "give layers");
+                       "{recompute} %s is of {runtime} megatron and megatron-bridge; for others "
+                       "give layers",
+                       rt_recomputes[options->recompute]);
+    if ((options->recompute == RT_RECOMPUTE_EXPERTS && model->experts.count == 0) ||
+        (options->recompute == RT_RECOMPUTE_LATENT && model->latent.kv_rank == 0))
+        return rt_fail(RT_EUSAGE, "{recompute} %s: %s has none; give norms or layers",
+                       rt_recomputes[options->recompute], model->name);
+    if (options->cuda_graphs > RT_CAPTURES_NONE && !engine)
+        return rt_fail(RT_EUSAGE,
+                       "{cuda_graphs} is of {runtime} megatron and megatron-bridge; all of PyTorch's "
+                       "eager kernels are captured by {runtime} graph");
     bool cut = parallel->context > 1 || parallel->sequence || options->lora > 0 || parallel->chunks > 1;
     if (cut && !stack)
         return rt_fail(RT_EUSAGE, "%s is for language models of one stack of layers, which %s is not",

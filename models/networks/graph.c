@@ -10,7 +10,9 @@
 
 const char *const rt_steps[RT_STEP_COUNT] = {"inference", "decode", "training"};
 const char *const rt_optimizers[RT_OPTIMIZER_COUNT] = {"none", "sgd", "adamw", "momentum", "adamw-cpu"};
-const char *const rt_recomputes[RT_RECOMPUTE_COUNT] = {"none", "layers", "selective", "norms"};
+const char *const rt_recomputes[RT_RECOMPUTE_COUNT] = {"none",  "layers",  "selective",
+                                                       "norms", "experts", "latent"};
+const char *const rt_cuda_graphs[RT_CAPTURES_COUNT] = {"none", "router", "layers", "step"};
 const char *const rt_lora_places[RT_LORA_PLACES] = {"all", "attention", "qkv"};
 const char *const rt_attention_libraries[RT_ATTENTION_LIBRARIES] = {"own",    "math",   "triton",
                                                                     "flash2", "flash3", "cudnn"};

@@ -130,15 +130,30 @@ extern const char *const rt_optimizers[RT_OPTIMIZER_COUNT];
 /* Activation checkpointing (torch.utils.checkpoint): of each layer only the input is saved, and the layer
  * runs again before its backward pass. Selective: attention's scores alone (Korthikanti et al. 2022). Norms:
  * layers' norms and experts' activations, whose outputs are thrown away (Megatron-Core's layernorm and
- * moe_act). */
+ * moe_act); experts: norms, and layers of experts as a whole, their exchange too (moe); latent: what makes
+ * heads of latent attention (mla_up_proj). */
 enum rt_recompute {
     RT_RECOMPUTE_NONE,
     RT_RECOMPUTE_LAYERS,
     RT_RECOMPUTE_SELECTIVE,
     RT_RECOMPUTE_NORMS,
+    RT_RECOMPUTE_EXPERTS,
+    RT_RECOMPUTE_LATENT,
     RT_RECOMPUTE_COUNT
 };
-extern const char *const rt_recomputes[RT_RECOMPUTE_COUNT]; /* "none", "layers", "selective", "norms" */
+extern const char *const rt_recomputes[RT_RECOMPUTE_COUNT]; /* "none", "layers", "selective", "norms" ... */
+
+/* What of a step is captured as CUDA graphs: nothing; routers of experts with what prepares the exchange of
+ * tokens (Megatron-Core's cuda_graph_scope moe_router, moe_preprocess); layers, but for what depends on how
+ * many tokens an expert gets (attn, too); all. */
+enum rt_cuda_graphs {
+    RT_CAPTURES_NONE,
+    RT_CAPTURES_ROUTER,
+    RT_CAPTURES_LAYERS,
+    RT_CAPTURES_STEP,
+    RT_CAPTURES_COUNT
+};
+extern const char *const rt_cuda_graphs[RT_CAPTURES_COUNT]; /* "none", "router", "layers", "step" */
 
 /* Activations of feed-forward layers. */
 enum rt_activation_kind {
@@ -199,6 +214,7 @@ struct rt_graph_options {
     bool fp16_beside;    /* narrow: those 16 bits are fp16 (GPUs without bf16), not bf16 */
     enum rt_optimizer_kind optimizer;
     enum rt_recompute recompute;
+    enum rt_cuda_graphs cuda_graphs;
     enum rt_attention_library attention;
     int64_t lora; /* training: rank of the adapters that alone are trained; 0: all weights are. serving: of an
                    * adapter beside the model; 0: none */
@@ -267,6 +283,9 @@ struct rt_node {
     bool adapter;      /* of LoRA: trained, where all else is frozen */
     bool regathered;   /* made of all GPUs' tokens; the backward pass gathers them again, its input is kept */
     bool recomputed; /* selective recompute: keeps nothing; its forward kernels are among its backward ones */
+    bool awaited;    /* the host waits until it starts: it reads what the kernels before have counted */
+    uint8_t captures;     /* enum rt_cuda_graphs from which on it is captured; 0: as its block */
+    uint8_t operators[2]; /* that its forward and its backward pass dispatch; 0: one */
     /* While a training graph is built: */
     bool gradient; /* its output gets a gradient: it has weights, or an input that gets one */
     bool read;     /* a node that runs backward reads its output */
@@ -288,6 +307,7 @@ struct rt_graph {
     enum rt_layer_part part;  /* that nodes are added to */
     enum rt_lora_place place; /* of products that are added: feed-forwards are in RT_LORA_ALL alone */
     bool adapting;            /* nodes that are added are adapters */
+    bool again; /* forward kernels of nodes that are added run again before their backward ones */
     struct rt_block *blocks;
     struct rt_node *nodes;
     struct rt_graph_kernel *kernels;

@@ -599,6 +599,7 @@ static void set_graph(struct rt_settled_step *settled, const struct rt_model *mo
     graph->optimizer = (enum rt_optimizer_kind)step->optimizer;
     graph->recompute = (enum rt_recompute)step->recompute;
     graph->attention = (enum rt_attention_library)step->attention;
+    graph->cuda_graphs = (enum rt_cuda_graphs)step->cuda_graphs;
     graph->lora = step->lora;
     graph->lora_on = (enum rt_lora_place)step->lora_on;
     graph->context_parallel = step->parallel.context;

@@ -73,6 +73,7 @@ struct rt_step {
     int tf32;                                  /* enum rt_tf32_use */
     int runtime, optimizer, recompute, layout; /* their enums */
     int attention;                             /* enum rt_attention_library */
+    int cuda_graphs;                           /* enum rt_cuda_graphs */
     int64_t lora;                              /* rank of the adapters that alone are trained; 0: all is */
     int lora_on;                               /* enum rt_lora_place */
     bool fusion, autocast, fast_norms;
@@ -120,6 +121,7 @@ enum rt_step_field {
     RT_STEP_OPTIMIZER,
     RT_STEP_RECOMPUTE,
     RT_STEP_ATTENTION,
+    RT_STEP_CUDA_GRAPHS,
     RT_STEP_LORA,
     RT_STEP_LORA_ON,
     RT_STEP_LAYOUT,

@@ -13,6 +13,7 @@
 const char *const rt_step_field_names[RT_STEP_FIELDS] = {
     "mode", "batch", "seq", "image", "images", "frames", "steps", "context", "seconds", "layers", "lengths",
     "contexts", "dtype", "quant", "kv_cache", "tf32", "runtime", "optimizer", "recompute", "attention",
+    "cuda_graphs",
     "lora", "lora_on", "layout", "fusion", "autocast", "fast_norms", "dp", "tp", "pp", "microbatches", "ep",
     "attention_dp", "ulysses", "ring", "cp", "vp", "sp", "tp_overlap", "expert_exchange", "expert_overlap",
     "schedule", "shard", "shard_gpus", "fabric", "link_gbs", "nodes", "node_gpus", "node_gbs", "network",
@@ -145,6 +146,7 @@ static const struct rt_option_value rows[RT_STEP_FIELDS] = {
     [RT_STEP_OPTIMIZER] = CHOICE(optimizer, rt_optimizers),
     [RT_STEP_RECOMPUTE] = CHOICE(recompute, rt_recomputes),
     [RT_STEP_ATTENTION] = CHOICE(attention, rt_attention_libraries),
+    [RT_STEP_CUDA_GRAPHS] = CHOICE(cuda_graphs, rt_cuda_graphs),
     [RT_STEP_LORA] = RT_INTEGER(struct rt_step, lora, 1, 65536),
     [RT_STEP_LORA_ON] = CHOICE(lora_on, rt_lora_places),
     [RT_STEP_LAYOUT] = CHOICE(layout, rt_layouts),

@@ -72,7 +72,12 @@
          "--autocast: layer and group norms in --dtype too, as timm's --fast-norm and Apex have them"},      \
         {"recompute", 0, "WHAT", RT_CHOICE(type, member.recompute, rt_recomputes),                           \
          "training: layers keep only their input and run again before their backward pass: layers; only "    \
-         "attention does: selective; norms and experts' activations: norms; none (default none)"},           \
+         "attention does: selective; norms and experts' activations: norms; these and experts: experts; "    \
+         "what "                                                                                             \
+         "makes heads of latent attention: latent; none (default none)"},                                    \
+        {"cuda-graphs", 0, "WHAT", RT_CHOICE(type, member.cuda_graphs, rt_cuda_graphs),                      \
+         "training by Megatron: what is captured: routers of experts: router; layers but what depends on "   \
+         "the tokens of each expert: layers; all: step; none (default none)"},                               \
         {"attention", 0, "LIBRARY", RT_CHOICE(type, member.attention, rt_attention_libraries),               \
          "PyTorch and what trains at scale: whose kernels attention runs: math (written out), triton "       \
          "(FlashAttention's of 2022), flash2, flash3, cudnn (default: own, the runtime's)"},                 \

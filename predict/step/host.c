@@ -96,9 +96,10 @@ const struct rt_host *rt_host_named(const char *name)
 
 const struct rt_host *rt_host_of_runtime(enum rt_runtime_id runtime)
 {
-    return runtime == RT_RUNTIME_MEGATRON_OLD ? rt_host_named("megatron-2021")
-           : runtime == RT_RUNTIME_NANOTRON   ? rt_host_named("nanotron")
-                                              : rt_host_default();
+    bool megatron = runtime == RT_RUNTIME_MEGATRON_OLD || rt_runtimes[runtime].engine;
+    return megatron                         ? rt_host_named("megatron-2021")
+           : runtime == RT_RUNTIME_NANOTRON ? rt_host_named("nanotron")
+                                            : rt_host_default();
 }
 
 char *rt_host_names(void)

@@ -61,6 +61,9 @@ static int64_t first_layer(const struct rt_graph *graph, int64_t piece, int64_t 
             piece * ((layers + 2) / pieces) - 1; /* of embedding, layers and head, the layers from 0 on */
         return first < 0 ? 0 : first < layers ? first : layers;
     }
+    int64_t each = (layers + pieces - 1) / pieces;
+    if (rt_graph_trains(graph) && rt_runtimes[graph->options.runtime].engine && layers > (pieces - 2) * each)
+        return piece * each < layers ? piece * each : layers;
     return (piece * layers + pieces - 1) / pieces;
 }
 
@@ -137,18 +140,35 @@ struct rt_dispatch rt_forecast_dispatch(const struct rt_forecast *forecast)
         scale_host(&host, staged(forecast, &host));
     host.step_us = step_us;
     /* Where a time is given for each kernel, a host launches them one by one, but for what is captured. */
-    return rt_host_dispatch(&host, runtime->replayed && (isnan(each) || runtime->hosted));
+    bool replayed = runtime->replayed && (isnan(each) || runtime->hosted);
+    return rt_host_dispatch(&host, replayed || forecast->graph->options.cuda_graphs == RT_CAPTURES_STEP);
+}
+
+static bool is_captured(const struct rt_graph *graph, size_t node)
+{
+    const struct rt_node *n = &graph->nodes[node];
+    unsigned layer = graph->blocks[n->block].role == RT_BLOCK_LAYER ? RT_CAPTURES_LAYERS : RT_CAPTURES_STEP;
+    return graph->options.cuda_graphs >= (n->captures != 0 ? n->captures : layer);
 }
 
 double rt_dispatch_us(const struct rt_dispatch *dispatch, const struct rt_forecast *forecast, size_t node,
                       uint32_t launch)
 {
+    const struct rt_graph *graph = forecast->graph;
     const struct rt_forecast_launch *l = &forecast->launches[launch];
-    bool nested = forecast->graph->nodes[node].nested && l->kernel.call.phase != RT_ACCUMULATE;
+    const struct rt_node *n = &graph->nodes[node];
+    bool nested = n->nested && l->kernel.call.phase != RT_ACCUMULATE;
     bool further =
         nested || (launch > forecast->node_launch[node] && l[-1].kernel.call.phase == l->kernel.call.phase);
     double first = l->kernel.call.phase == RT_FORWARD ? dispatch->forward_us : dispatch->backward_us;
-    return further ? fmin(first, dispatch->launch_us) : first;
+    if (is_captured(graph, node) &&
+        (further || (node > graph->blocks[n->block].node && is_captured(graph, node - 1))))
+        return 0;
+    unsigned operators = n->operators[l->kernel.call.phase != RT_FORWARD];
+    double own = further ? fmin(first, dispatch->launch_us)
+                         : first * (operators == 0 || is_captured(graph, node) ? 1 : operators);
+    bool apart = n->role == RT_NODE_EXPERTS && l->kernel.call.op == RT_OP_LINEAR;
+    return apart ? own + (l->kernel.multiple - 1) * fmin(first, dispatch->launch_us) : own;
 }
 
 double rt_input_us(const struct rt_forecast *forecast)
@@ -193,7 +213,8 @@ struct run {
             const struct rt_forecast_launch *launch;
             double dispatch_us, time_us, link_us;
             enum rt_gpu_group group;
-        } * launch; /* (capacity) */
+            bool awaited; /* the host waits until it starts */
+        } * launch;       /* (capacity) */
         size_t count, capacity;
         double weights_bytes, gather_us, sum_bytes, sum_us; /* of weights that are shared out */
     } unit;
@@ -256,9 +277,12 @@ static void list_unit(struct run *run, size_t block)
                 continue;
             double time = rt_launch_in_line_us(forecast, launch);
             RT_GROW(unit->launch, unit->count, 1, unit->capacity);
-            unit->launch[unit->count++] =
-                (struct unit_launch){launch, rt_dispatch_us(&run->dispatch, forecast, n, i), time,
-                                     launch->source == RT_TIME_LINK ? time : 0, launch->kernel.group};
+            unit->launch[unit->count++] = (struct unit_launch){launch,
+                                                               rt_dispatch_us(&run->dispatch, forecast, n, i),
+                                                               time,
+                                                               launch->source == RT_TIME_LINK ? time : 0,
+                                                               launch->kernel.group,
+                                                               forecast->graph->nodes[n].awaited};
         }
 }
 
@@ -266,9 +290,12 @@ static void list_unit(struct run *run, size_t block)
 static void run_unit(struct run *run, int64_t repeat)
 {
     struct rt_queue queue = run->queue;
+    bool waits = run->dispatch.forward_us > 0;
     for (size_t i = 0; i < run->unit.count; i++) {
         const struct unit_launch *l = &run->unit.launch[i];
         double start = rt_queue_launch(&queue, l->dispatch_us, l->time_us);
+        if (l->awaited && waits && queue.host_us < start)
+            queue.host_us = start;
         if (run->watch != NULL)
             run->watch->launch(run->watch->context, l->launch, repeat, start);
         run->piece->link_us[l->group] += l->link_us;

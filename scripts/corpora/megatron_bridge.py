@@ -19,13 +19,31 @@ ALONE = ("Qwen3_235B_a22B", "H100")  # tp_comm_overlap=False (configs/qwen/qwen3
 # micro batch (moe_a2a_overlap). Runs with dropped tokens are of older recipes.
 ALLTOALL = {("Qwen3_235B_a22B", "H100"), ("Qwen3_235B_a22B", "B200")}
 OVERLAPPED = {("Qwen3_235B_a22B", "H100", 8), ("DeepSeekV3", "B200", 8)}  # of so many stages
-NORMS_AGAIN = ("H100", "B200", "GB200")  # gpt-oss: recompute_modules layernorm, moe_act
+# What runs again (recompute_modules: layernorm and moe_act; moe; mla_up_proj; others cannot be said) and what is captured (cuda_graph_scope; all of a
+# step where tokens are dropped, which nothing else can be), by GPU and, where recipes differ, by micro batch or format.
+AGAIN = [("GPT OSS", "H100 B200 GB200", "norms"), ("Nemotron_3_Nano", "H100", "experts"), ("Nemotron_3_Super", "B200 fp8", "norms"),
+         ("DeepSeekV3", "H100 B200 GB200", "latent")]
+CAPTURED = [("Qwen3_30B_a3B (tokendrop)", "B200 GB200 GB300", "step"), ("Qwen3_235B_a22B (tokendrop)", "GB200 GB300", "step"),
+            ("Qwen3_30B_a3B", "B200 4", "layers"), ("Qwen3_30B_a3B", "GB200 GB300", "router"), ("Qwen3_235B_a22B", "GB200 GB300", "layers"),
+            ("GPT OSS", "GB300", "layers"), ("DeepSeekV3", "B200 8 stages", "layers"), ("Nemotron_3_Nano", "B200", "layers"),
+            ("Nemotron_3_Super", "B200 fp4", "layers")]
 COUNTS = ("GBS", "MBS", "Sequence Length", "TP", "PP", "CP", "VP", "EP", "FSDP")
 
 
 def variant(cell, second):
     found = numbers(cell)
     return found[1] if second and len(found) > 1 else found[0]
+
+
+def recipe_of(table, name, chip, micro, stages, quant):
+    """The setting of the first line that is of the run: its name begins so, and of its GPU all further words hold."""
+    holds = {str(micro), f"{stages} stages", quant}
+    for start, words, setting in table:
+        chips = re.findall(r"G?[BH]\d00", words)
+        more = re.sub(r"G?[BH]\d00", "", words).strip()
+        if name.startswith(start) and chip in chips and (not more or more in holds):
+            return setting
+    return ""
 
 
 def add_run(runs, row, what, second):
@@ -42,13 +60,14 @@ def add_run(runs, row, what, second):
     if second and len(formats) == 1:
         recipe = "fine blocks" if quant else ""
     dp, microbatches = divided
+    run = (name, chip, count["MBS"], pp, quant)
     runs.add(1e6 * count["GBS"] * count["Sequence Length"] / (rate * gpus), device=chip, model=model(name), batch=count["GBS"],
              sequence=count["Sequence Length"], mode="training", dtype="bf16", quant=quant, recipe=recipe, runtime="megatron-bridge",
              backend="megatron-bridge", optimizer="adamw", attention="cudnn", option=cut(dp, tp, pp, microbatches, ep),
              cp=cp if cp > 1 else "", vp=vp if vp > 1 else "", sp="1" if tp > 1 else "", tp_overlap="1" if tp > 1 and (name, chip) != ALONE else "",
              shard=("parameters" if count["FSDP"] > 0 else "optimizer") if dp > 1 else "", lora=16 if "LoRA" in what else "", lora_on="qkv" if "LoRA" in what else "",
              expert_exchange="alltoall" if ep > 1 and ((name, chip) in ALLTOALL or "OSS" in name) else "",
-             recompute="norms" if "OSS" in name and chip in NORMS_AGAIN else "",
+             recompute=recipe_of(AGAIN, *run), cuda_graphs=recipe_of(CAPTURED, *run),
              expert_overlap="1" if (name, chip, pp) in OVERLAPPED and microbatches > 1 else "",
              software=row["Release"], run=name, **servers(gpus, chip))
 

@@ -11,7 +11,8 @@ else by tensor. The score is of quality reached: evaluations are not in these ti
 llama2_70b_lora: Llama 2 70B, rank 16 on attention (target_modules), packed to 8,192 tokens; fp8 by delayed scaling. gpt3: 175B, 2,048 tokens, fp8.
 llama31_405b, llama31_8b: 8,192 tokens, fp8. bert: BERT-large; samples are packed two and a bit into 512 tokens
 (scripts named _pack have half of gbs / GPUs), each attends to itself alone: taken as gbs sequences of 256; its words are padded to a multiple of 64; all tokens are scored here, there those that are masked alone, 15%; on Hopper fp8 by
-Transformer Engine, else 16 bits. Other benchmarks have no model here: they keep their names,
+Transformer Engine, else 16 bits, its layers captured as CUDA graphs, as NVIDIA's submissions have had them since v1.0 (pytorch.org/blog,
+accelerating-pytorch-with-cuda-graphs); of others what their scripts export. Other benchmarks have no model here: they keep their names,
 mlperf/NAME, and `evaluate` counts them as unknown. MI300X: some layers run again (ACL of 80), which no field says: taken as none."""
 import re
 import sys
@@ -30,7 +31,7 @@ BENCHMARKS = {  # model, tokens, rank of adapters, micro batch
 EXPORT = re.compile(r"""^\s*export\s+(\w+)=["']?(?:"?\$\{\w+:?[:=-]+)?([\w.]*)""", re.M)
 SOURCE = re.compile(r"(?:source|\.)\s+\S*?(config_\w+\.sh)")
 NAMES = {"tp": ("TENSOR_MODEL_PARALLEL", "TP"), "pp": ("PIPELINE_MODEL_PARALLEL", "PP"), "cp": ("CONTEXT_PARALLEL", "CP"), "vp": ("INTERLEAVED_PIPELINE",),
-         "micro": ("MICRO_BATCH_SIZE", "MBS"), "fp4": ("FP4", "NVFP4"), "sp": ("SP", "SEQ_PARALLEL"), "overlap": ("TP_COMM_OVERLAP",)}
+         "micro": ("MICRO_BATCH_SIZE", "MBS"), "fp4": ("FP4", "NVFP4"), "sp": ("SP", "SEQ_PARALLEL"), "overlap": ("TP_COMM_OVERLAP",), "step": ("FULL_CUDA_GRAPH",), "layers": ("LAYER_CUDA_GRAPH",)}
 
 
 def exports(path, depth=0):
@@ -94,7 +95,8 @@ def add_encoder(runs, row, common, tokens):
         runs.drop(f"{row['benchmark']}: its batch does not divide")
         return
     hopper = device is not None and catalogue.major(device) >= catalogue.HOPPER
-    runs.add(1e6 * seconds(row, tokens), batch=batch, option=cut(gpus), quant="fp8" if hopper else "", dtype="bf16" if hopper else "fp16", **common)
+    runs.add(1e6 * seconds(row, tokens), batch=batch, option=cut(gpus), quant="fp8" if hopper else "", dtype="bf16" if hopper else "fp16", cuda_graphs="layers",
+             **common)
 
 
 def add_decoder(runs, row, common, said, cuts):
@@ -114,7 +116,8 @@ def add_decoder(runs, row, common, said, cuts):
     runs.add(1e6 * seconds(row, tokens), batch=batch, option=cut(dp, tp, pp, microbatches), cp=cp if cp > 1 else "", vp=vp if vp > 1 and pp > 1 else "",
              dtype="bf16", quant="fp4" if str(said.get("fp4", "")).lower() in ("1", "true") else "fp8", lora=rank, lora_on="attention" if rank else "", sp="1" if several else "",
              tp_overlap="1" if several and str(said.get("overlap", "1")).lower() in ("1", "true") else "",
-             shard="optimizer" if dp > 1 else "", **common)
+             shard="optimizer" if dp > 1 else "",
+             cuda_graphs=next((name for name in ("step", "layers") if str(said.get(name, "")).lower() in ("1", "true")), ""), **common)
 
 
 def convert(folder):

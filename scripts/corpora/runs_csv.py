@@ -15,7 +15,7 @@ COLUMNS = ("device", "model", "batch", "sequence", "mode", "dtype", "option", "e
            "corpus", "run", "power_limit_w", "frames", "steps",
            # Training on many GPUs: fields of a step by name (datasets/FORMAT.md), and `servers`, `slow`, `toy`, `recipe` for reports.
            "microbatches", "cp", "vp", "sp", "tp_overlap", "no_overlap", "shard", "shard_gpus", "recompute", "attention", "lora", "lora_on",
-           "tf32", "fast_norms", "expert_exchange", "expert_overlap", "node_gpus", "node_gbs", "network", "servers", "slow", "toy", "recipe")
+           "tf32", "fast_norms", "expert_exchange", "expert_overlap", "cuda_graphs", "node_gpus", "node_gbs", "network", "servers", "slow", "toy", "recipe")
 REQUIRED = COLUMNS[:COLUMNS.index("power_limit_w")]  # written even where no run has them
 # Beside the time: the peak of a run, MiB; the energy of all its GPUs, mJ; the mean power of one of them, W.
 MEASURED = ("memory_allocated_mib", "memory_reserved_mib", "memory_used_mib", "energy_mj", "power_w")

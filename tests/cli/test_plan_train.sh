@@ -117,7 +117,7 @@ succeeds "products beside collectives" plan --gpus 8 --tp 2 --tp-overlap
 holds "are launched so" "--sequence-parallel --tp-comm-overlap" stdout
 refuses "exchanges without experts" 2 "--expert-overlap is of megatron" plan --gpus 8 --expert-overlap
 sed 's/"llama"/"mixtral", "num_local_experts": 8/; s/8192,/2048,/; s/"num_hidden_layers": 16/"num_hidden_layers": 8/' small.json >experts.json
-experts() { "$ROOFTILE" plan --train --model experts.json --gpu H100 --gpus 8 --batch 64 --seq 2048 --ep 4 --micro-batch 1 -q --json "$@"; }
+experts() { "$ROOFTILE" plan --train --model experts.json --gpu H100 --gpus 8 --batch 64 --seq 2048 --ep 4 --micro-batch 1 --cuda-graphs step -q --json "$@"; }
 succeeds "exchanges" experts
 cp stdout apart.json
 succeeds "exchanges beside micro batches" experts --expert-overlap --trace experts.trace
@@ -126,7 +126,7 @@ import collections, json
 apart, beside, lanes = json.load(open("apart.json"))["fastest"], json.load(open("stdout"))["fastest"], collections.defaultdict(list)
 assert beside["step_ms"] < apart["step_ms"], (beside["step_ms"], apart["step_ms"])
 assert "--overlap-moe-expert-parallel-comm" in beside["launch"] and "--expert-overlap" in beside["predict"]
-assert "overlap-moe" not in apart["launch"]
+assert "overlap-moe" not in apart["launch"] and "--cuda-graph-scope full_iteration" in apart["launch"] and "--cuda-graphs step" in apart["predict"]
 events = json.load(open("experts.trace"))["traceEvents"]
 names = {(e["pid"], e["tid"]): e["args"]["name"] for e in events if e["ph"] == "M" and e["name"] == "thread_name"}
 for e in events:

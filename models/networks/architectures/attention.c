@@ -2,6 +2,7 @@
  * are projected and copied, how scores are scaled and masked. See architecture.h. */
 #include "models/networks/architectures/parts.h"
 #include "models/networks/architectures/stack.h"
+#include "models/networks/build_node.h"
 
 /* --- what several kinds share --- */
 
@@ -322,6 +323,7 @@ static uint32_t rotary(const struct rt_stack *stack, const struct rotary_names *
     int64_t d = stack->rotary_dim, wide = stack->shape.head_dim, rows = stack->shape.rows * heads;
     x = rt_build_copies(graph, name->heads, x, rows, wide, RT_COPY_NONE,
                         stack->model->rotary.rows ? RT_COPY_NONE : copy_of_rows(stack));
+    rt_node_discard(graph, RT_RECOMPUTE_LATENT);
     if (d == 0)
         return x;
     if (rt_runtimes[graph->options.runtime].fused_rotary) {
@@ -476,7 +478,9 @@ static uint32_t latent_queries(const struct rt_stack *stack, uint32_t x)
         return rt_build_linear(stack->graph, "attn.q", x, s->rows, model->hidden, wide, false);
     x = rt_build_linear(stack->graph, "attn.q_down", x, s->rows, model->hidden, rank, model->bias.qkv);
     x = rms_norm(stack, x, s->rows, rank);
-    return rt_build_linear(stack->graph, "attn.q", x, s->rows, rank, wide, false);
+    x = rt_build_linear(stack->graph, "attn.q", x, s->rows, rank, wide, false);
+    rt_node_discard(stack->graph, RT_RECOMPUTE_LATENT);
+    return x;
 }
 
 static void project_latent(const struct rt_stack *stack, uint32_t x, struct rt_operands *out)
@@ -492,18 +496,24 @@ static void project_latent(const struct rt_stack *stack, uint32_t x, struct rt_o
     uint32_t normed = rms_norm(stack, latent, s->rows, rank);
     uint32_t kv = rt_build_linear(graph, "attn.kv", normed, s->rows, rank,
                                   s->heads * (model->latent.nope_dim + s->value_dim), false);
+    rt_node_discard(graph, RT_RECOMPUTE_LATENT);
     out->q = rotary(stack, &of_queries, q, s->heads, false);
+    rt_node_discard(graph, RT_RECOMPUTE_LATENT);
     out->k = rotary(stack, &of_keys, latent, 1, false);
     out->k = rt_build_move(graph, "attn.join_k", RT_OP_COPY, out->k, s->rows, wide, 0);
+    rt_node_discard(graph, RT_RECOMPUTE_LATENT);
     rt_graph_add_input(graph, kv);
     out->v = kv;
     cache_operands(stack, out);
     out->q = rt_build_copies(graph, "attn.heads_q", out->q, s->rows, wide, rt_copy_values(sequences),
                              RT_COPY_NONE);
+    rt_node_discard(graph, RT_RECOMPUTE_LATENT);
     out->k =
         rt_build_copies(graph, "attn.heads_k", out->k, tokens, wide, rt_copy_keys(sequences), RT_COPY_NONE);
+    rt_node_discard(graph, RT_RECOMPUTE_LATENT);
     out->v = rt_build_copies(graph, "attn.heads_v", out->v, tokens, values, rt_copy_values(sequences),
                              RT_COPY_NONE);
+    rt_node_discard(graph, RT_RECOMPUTE_LATENT);
 }
 
 const struct rt_attention rt_attention_latent = {.name = RT_ATTENTION_NAMES("attn", "o"),

@@ -5,9 +5,12 @@
  * Experts run one after the other, each over its whole capacity (rows without a token are zeros): how the
  * published measurements were made, and independent of the tokens. The probabilities of all routers enter
  * two auxiliary losses, at inference too. */
+#include "base/status.h"
 #include "models/networks/architectures/parts.h"
 #include "models/networks/architectures/stack.h"
 #include "models/networks/build_node.h"
+
+#include <string.h>
 
 /* Probabilities (rows, experts); each token's expert as a one-hot row, zero beyond the capacity. */
 static void router(const struct rt_stack *stack, uint32_t x, uint32_t *probabilities, uint32_t *chosen)
@@ -154,6 +157,8 @@ static uint32_t exchange(struct rt_graph *graph, const char *name, uint32_t x, i
     const int64_t dim[] = {graph->options.expert_parallel, pairs * cols};
     uint32_t node = rt_node_add(graph, name, x, RT_NO_INPUT, (double)(pairs * cols));
     rt_graph_add_kernel(graph, RT_FORWARD, RT_OP_ALL_TO_ALL, dim)->group = RT_GROUP_EXPERT;
+    if (graph->again)
+        rt_node_run_again(graph);
     if (rt_graph_trains(graph))
         rt_graph_add_kernel(graph, RT_BACKWARD, RT_OP_ALL_TO_ALL, dim)->group = RT_GROUP_EXPERT;
     return node;
@@ -174,6 +179,48 @@ static uint32_t route(const struct rt_stack *stack, uint32_t x, int64_t rows)
     return router;
 }
 
+/* A kernel of the last node that moves so many times rows x cols. */
+static void moves(struct rt_graph *graph, enum rt_phase phase, enum rt_op_id op, int64_t rows, int64_t cols,
+                  double times)
+{
+    double width = rt_dtypes[graph->options.dtype].bytes;
+    rt_node_add_kernel(graph, phase, op, rows, cols)->bytes = times * width * (double)rows * (double)cols;
+}
+
+/* Both halves are clamped and joined again (fused_bias_geglu.py, weighted_bias_quick_geglu_impl). */
+static uint32_t clamp_halves(struct rt_graph *graph, uint32_t x, int64_t rows, int64_t cols)
+{
+    uint32_t node = rt_node_add(graph, "experts.clamp", x, RT_NO_INPUT, (double)(rows * cols));
+    moves(graph, RT_FORWARD, RT_OP_CLAMP, rows, cols, 2);
+    moves(graph, RT_FORWARD, RT_OP_CONCAT, rows, cols, 2);
+    if (!rt_node_begin_backward(graph, node))
+        return node;
+    rt_node_save(graph, x);
+    moves(graph, RT_BACKWARD, RT_OP_MUL, rows, cols, 3);
+    moves(graph, RT_BACKWARD, RT_OP_CONCAT, rows, cols, 2);
+    return node;
+}
+
+/* The last bias is weighed by probabilities, expert by expert (experts.py, TEGroupedMLP._apply_bias). */
+static uint32_t weigh_bias(struct rt_graph *graph, uint32_t x, int64_t rows, int64_t cols, int64_t held)
+{
+    uint32_t node = rt_node_add(graph, "experts.bias", x, RT_NO_INPUT, (double)(rows * cols));
+    graph->nodes[node].parameters = (double)(held * cols);
+    moves(graph, RT_FORWARD, RT_OP_MUL, rows, cols, 1);
+    moves(graph, RT_FORWARD, RT_OP_ADD, rows, cols, 3);
+    moves(graph, RT_FORWARD, RT_OP_CONCAT, rows, cols, 2);
+    graph->nodes[node].operators[0] = (uint8_t)(held < 127 ? 2 * held + 1 : UINT8_MAX);
+    graph->nodes[node].operators[1] = (uint8_t)(held < 127 ? 2 * held + 1 : UINT8_MAX);
+    if (!rt_node_begin_backward(graph, node))
+        return node;
+    for (int of = 0; of < 2; of++) { /* the bias, the probabilities */
+        moves(graph, RT_BACKWARD, RT_OP_MUL, rows, cols, 2);
+        moves(graph, RT_BACKWARD, RT_OP_REDUCE, rows, cols, 1);
+    }
+    moves(graph, RT_BACKWARD, RT_OP_CONCAT, rows, cols, 2);
+    return node;
+}
+
 /* act(gate) up, then down, of `pairs` (token, expert) pairs shared out evenly over the experts here. */
 static uint32_t grouped_feed_forward(const struct rt_stack *stack, uint32_t x, int64_t pairs, int64_t held,
                                      int64_t h, int64_t inner)
@@ -183,11 +230,17 @@ static uint32_t grouped_feed_forward(const struct rt_stack *stack, uint32_t x, i
     int64_t parts = model->gated ? 2 : 1, run = pairs < held ? pairs : held;
     struct rt_grouped of = {run, rt_build_shard(pairs, run), h, parts * inner, held};
     x = rt_build_grouped(graph, model->gated ? "experts.gate_up" : "experts.up", x, &of);
+    bool engine = rt_runtimes[graph->options.runtime].engine;
+    if (engine && model->experts.clamped) {
+        x = clamp_halves(graph, x, pairs, parts * inner);
+        rt_node_discard(graph, RT_RECOMPUTE_NORMS);
+    }
     x = model->gated ? rt_build_gated(graph, "experts.product", x, pairs, inner)
                      : rt_build_activation(graph, model->activation, x, pairs, inner);
-    rt_node_discard(graph);
+    rt_node_discard(graph, RT_RECOMPUTE_NORMS);
     of = (struct rt_grouped){run, of.rows, inner, h, held};
-    return rt_build_grouped(graph, "experts.down", x, &of);
+    x = rt_build_grouped(graph, "experts.down", x, &of);
+    return engine && model->experts.bias ? weigh_bias(graph, x, pairs, h, held) : x;
 }
 
 /* Shared experts are cut by tensor parallelism, where others are whole, and summed by themselves. */
@@ -202,6 +255,29 @@ static uint32_t shared_beside(const struct rt_stack *stack, uint32_t x, uint32_t
     return rt_build_binary(graph, "shared.add", RT_OP_ADD, out, y, rows, h, rows * h);
 }
 
+/* Operators that Megatron-Core dispatches for a node, forward and backward (transformer/moe/router.py,
+ * moe_utils.py, token_dispatcher.py, before kernels that fuse them): the router casts, balances loads and
+ * logs; counts of tokens are summed, gathered and copied to the host, which waits for them, since it says how
+ * much goes where. */
+static const struct {
+    const char *node;
+    uint8_t operators[2];
+} dispatched[] = {{"router", {3, 3}},           {"router.top_k", {9, 4}}, {"experts.permute", {17, 1}},
+                  {"experts.dispatch", {2, 2}}, {"experts.sort", {2, 1}}, {"experts.unsort", {2, 1}}};
+
+static void set_dispatches(struct rt_graph *graph, uint32_t first)
+{
+    bool counted = false;
+    for (struct rt_node *node = graph->nodes + first; node < graph->nodes + graph->node_count; node++) {
+        for (size_t i = 0; i < RT_COUNT(dispatched); i++)
+            if (strcmp(dispatched[i].node, node->name) == 0)
+                memcpy(node->operators, dispatched[i].operators, sizeof node->operators);
+        node->awaited = strcmp(node->name, "experts.permute") == 0;
+        node->captures = counted ? RT_CAPTURES_STEP : RT_CAPTURES_ROUTER;
+        counted |= node->awaited;
+    }
+}
+
 /* Tokens are sorted by expert, exchanged where GPUs share experts out, multiplied by one product for all
  * experts here, and put back (Megatron-LM's MoEAlltoAllTokenDispatcher, TEGroupedMLP; Gale et al.,
  * MegaBlocks, 2023). Whole experts are on a GPU then; else tensor parallelism cuts each. Latent ones work in
@@ -214,7 +290,9 @@ static uint32_t grouped_experts(const struct rt_stack *stack, uint32_t x)
             h = latent > 0 ? latent : model->hidden;
     int64_t cut = ep > 1 ? 1 : graph->options.tensor_parallel, held = model->experts.count / ep;
     int64_t rows = ep > 1 ? rt_shared_rows(stack) : stack->shape.rows, pairs = rows * model->experts.topk;
-    uint32_t in = x, scores = route(stack, x, rt_shared_rows(stack));
+    uint32_t first = (uint32_t)graph->node_count, in = x;
+    graph->again = rt_graph_trains(graph) && graph->options.recompute == RT_RECOMPUTE_EXPERTS;
+    uint32_t scores = route(stack, x, rt_shared_rows(stack));
     if (ep == 1)
         x = rt_build_all_reduce(graph, "experts.gradient_all_reduce", x, rows * model->hidden, false, true);
     uint32_t gathered = x;
@@ -235,6 +313,9 @@ static uint32_t grouped_experts(const struct rt_stack *stack, uint32_t x)
     rt_graph_add_input(graph, scores);
     if (latent > 0)
         x = rt_build_linear(graph, "experts.out", x, rows, h, model->hidden, false);
+    graph->again = false;
+    if (rt_runtimes[graph->options.runtime].engine)
+        set_dispatches(graph, first);
     return ep == 1 ? shared_experts(stack, gathered, x) : shared_beside(stack, in, x);
 }
 

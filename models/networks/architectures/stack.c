@@ -132,7 +132,7 @@ uint32_t rt_build_norm(const struct rt_stack *stack, const char *name, uint32_t 
     const struct rt_graph *graph = stack->graph;
     x = rt_build_norm_of(stack, name, x, rt_shared_rows(stack), stack->model->hidden);
     if (graph->blocks[graph->block_count - 1].role == RT_BLOCK_LAYER)
-        rt_node_discard(stack->graph);
+        rt_node_discard(stack->graph, RT_RECOMPUTE_NORMS);
     return x;
 }
 

@@ -142,8 +142,12 @@ static void list_shard_gpus(const struct cutting *c, struct values *out)
 
 static void list_recompute(const struct cutting *c, struct values *out)
 {
+    const struct rt_training_values *asked = &c->plan->request->axis[RT_AXIS_RECOMPUTE];
+    unsigned known = c->plan->trainer->recomputes;
+    for (size_t i = 0; rt_runtimes[c->plan->trainer->runtime].engine && i < asked->count; i++)
+        known |= 1u << asked->value[i]; /* of one kind of model: where it is asked for */
     for (int r = 0; r < RT_RECOMPUTE_COUNT; r++)
-        if (c->plan->trainer->recomputes & 1u << r)
+        if (known & 1u << r)
             add_value(out, r);
 }
 

@@ -152,6 +152,8 @@ static const struct rt_option options[] = {
     {"expert-overlap", 0, NULL, RT_FLAG(struct arguments, training.step.parallel.expert_overlap),
      "Tokens are exchanged beside another micro batch wherever a cut lets megatron do so: no layer runs again, "
      "pipelines have chunks"},
+    {"cuda-graphs", 0, "WHAT", RT_CHOICE(struct arguments, training.step.cuda_graphs, rt_cuda_graphs),
+     "What megatron captures, as in `predict`: none, router, layers or step (default: none)"},
     {"host", 0, "NAME",
      RT_TEXT(struct arguments, training.step.host, .reads = rt_host_reads, .suggests = rt_host_suggest),
      "What launches, as in `predict`"},
@@ -172,7 +174,8 @@ static const struct rt_option options[] = {
      "How many of the data-parallel GPUs share it out, copies beside them (default: all)"},
     {"recompute", 0, "WHAT,...",
      RT_ITEMS(struct arguments, training.recomputes, .suggests = suggest_recomputes),
-     "What runs again in the backward pass: none, layers, selective (attention), norms (and experts' activations)"},
+     "What runs again in the backward pass: none, layers, selective (attention), norms (and experts' activations), "
+     "experts (and these), latent (what makes its heads); by default the first four"},
     RT_HEADING("GPUs' links:"),
     {"fabric", 0, "NAME", RT_CHOICE(struct arguments, shared.fabric, rt_fabrics),
      "What joins the GPUs: switch, mesh, pairs, pcie, pcie-peer or pcie-host; own: as the GPU's description has it"},

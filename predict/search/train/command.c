@@ -109,11 +109,11 @@ static uint64_t key_of(const struct rt_training_request *request, const struct r
 {
     const struct rt_parallelism *parallel = &request->step.parallel;
     const char *host = settled->host != NULL ? settled->host : "";
-    const int64_t whole[] = {request->step.batch,      settled->sequence,  settled->dtype,
-                             settled->quant,           settled->runtime,   settled->optimizer,
-                             settled->attention,       settled->lora,      parallel->tensor_overlap,
-                             parallel->expert_overlap, parallel->exchange, parallel->schedule,
-                             parallel->fabric,         request->fallback};
+    const int64_t whole[] = {request->step.batch,      settled->sequence,    settled->dtype,
+                             settled->quant,           settled->runtime,     settled->optimizer,
+                             settled->attention,       settled->lora,        parallel->tensor_overlap,
+                             parallel->expert_overlap, parallel->exchange,   parallel->schedule,
+                             parallel->fabric,         settled->cuda_graphs, request->fallback};
     uint64_t key = rt_hash(RT_HASH_START, whole, sizeof whole);
     key = rt_hash(key, request->gpus, request->gpus_count * sizeof *request->gpus);
     key = rt_hash(rt_hash(key, host, strlen(host)), request->source->spec, strlen(request->source->spec));

@@ -138,6 +138,17 @@ static void add_pieces(const struct launched *l, struct rt_text *out)
 }
 
 /* Megatron-LM, megatron/training/arguments.py. */
+static void add_graphs(const struct launched *l, struct rt_text *out)
+{
+    bool experts = l->request->source->model.experts.count > 0;
+    if (l->step.cuda_graphs == RT_CAPTURES_STEP)
+        ADD(out, "--cuda-graph-impl local --cuda-graph-scope full_iteration");
+    else if (l->step.cuda_graphs > RT_CAPTURES_NONE)
+        ADD(out, "--cuda-graph-impl transformer_engine --cuda-graph-scope%s%s",
+            l->step.cuda_graphs == RT_CAPTURES_LAYERS ? " attn" : "",
+            experts ? " moe_router moe_preprocess" : " mlp");
+}
+
 static void add_megatron(const struct launched *l, struct rt_text *out)
 {
     add_torchrun(l, l->graph->alternates ? "pretrain_mamba.py" : "pretrain_gpt.py", out);
@@ -168,6 +179,11 @@ static void add_megatron(const struct launched *l, struct rt_text *out)
     if (recomputes(l, RT_RECOMPUTE_NORMS))
         ADD(out, "--recompute-granularity selective --recompute-modules layernorm%s",
             l->request->source->model.experts.count > 0 ? " moe_act" : "");
+    if (recomputes(l, RT_RECOMPUTE_EXPERTS))
+        ADD(out, "--recompute-granularity selective --recompute-modules layernorm moe");
+    if (recomputes(l, RT_RECOMPUTE_LATENT))
+        ADD(out, "--recompute-granularity selective --recompute-modules mla_up_proj");
+    add_graphs(l, out);
     if (rt_dtypes[l->step.dtype].bytes == 2)
         ADD(out, "--%s", rt_dtypes[l->step.dtype].name);
     if (l->step.quant == RT_FP8 || l->step.quant == RT_FP8_BLOCK)
@@ -310,6 +326,8 @@ static void add_given(struct rt_text *out, const struct rt_step *step)
         add_word(out, "optimizer", rt_optimizers[step->optimizer]);
     if (step->attention > RT_ATTENTION_OWN)
         add_word(out, "attention", rt_attention_libraries[step->attention]);
+    if (step->cuda_graphs > RT_CAPTURES_NONE)
+        add_word(out, "cuda-graphs", rt_cuda_graphs[step->cuda_graphs]);
     if (step->host != NULL)
         add_word(out, "host", step->host);
     if (step->lora > 0)

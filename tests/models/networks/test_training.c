@@ -292,6 +292,59 @@ static void test_recompute_norms(void)
                    sum_named("mixtral-8x7b", &none, RT_OP_SILU_MUL, RT_BACKWARD).bytes * 8 / 5, 1e-9);
 }
 
+/* Of a layer of experts all runs again, exchanges too; of latent attention what makes queries, keys and
+ * values of all heads, of which nothing is kept but the one rotated head. */
+static void test_recompute_modules(void)
+{
+    struct rt_graph_options none = options_of(RT_RUNTIME_MEGATRON), again = none;
+    none.expert_parallel = again.expert_parallel = 8;
+    again.recompute = RT_RECOMPUTE_EXPERTS;
+    RT_ASSERT_NEAR(sum_named("mixtral-8x7b", &again, RT_OP_ALL_TO_ALL, RT_BACKWARD).count,
+                   2 * sum_named("mixtral-8x7b", &none, RT_OP_ALL_TO_ALL, RT_BACKWARD).count, 1e-9);
+    double all = sum_named("mixtral-8x7b", &none, RT_OP_LINEAR, RT_FORWARD).flops; /* of it, two a token: */
+    double experts = 32 * 2.0 * 2 * 2048 * 4096 * (2 * 3 * 14336.0 + 8);
+    RT_ASSERT_NEAR(sum_named("mixtral-8x7b", &again, RT_OP_LINEAR, RT_BACKWARD).flops, 2 * all + experts,
+                   1e-5);
+    CU_ASSERT_TRUE(memory_of("mixtral-8x7b", &again).saved < 0.5 * memory_of("mixtral-8x7b", &none).saved);
+    again.recompute = RT_RECOMPUTE_LATENT;
+    double kept = memory_of("deepseek-v3", &none).saved - memory_of("deepseek-v3", &again).saved;
+    RT_ASSERT_NEAR(kept, 62 * 2.0 * 2 * 2048 * (128 * (192 + 192 + 128) - 64), 1e-6);
+}
+
+/* Transformer Engine multiplies experts one by one, others as a group; what a bias of theirs and clamped
+ * halves move is the same whatever holds them. */
+static void test_experts_apart(void)
+{
+    struct rt_graph_options one = options_of(RT_RUNTIME_MEGATRON), other = options_of(RT_RUNTIME_TORCHTITAN);
+    struct rt_graph apart, grouped;
+    build("gpt-oss-20b", &one, &apart);
+    build("gpt-oss-20b", &other, &grouped);
+    RT_ASSERT_NEAR(sum_of(&apart, RT_OP_LINEAR, RT_FORWARD).flops,
+                   sum_of(&grouped, RT_OP_LINEAR, RT_FORWARD).flops, 1e-9);
+    size_t found = 0;
+    for (size_t n = 0; n < apart.node_count; n++) {
+        const struct rt_node *node = &apart.nodes[n];
+        const struct rt_graph_kernel *kernel = &apart.kernels[node->kernel];
+        double moved = 2.0 * 2 * 2048 * 4 * 2880; /* of the pairs of a layer, 16 bits */
+        if (strcmp(node->name, "experts.down") == 0) {
+            CU_ASSERT_TRUE(kernel->call.dim[0] == 1 && kernel->multiple == 32);
+            found++;
+        } else if (strcmp(node->name, "experts.clamp") == 0) {
+            RT_ASSERT_NEAR(kernel[0].bytes + kernel[1].bytes, 4 * 2 * moved, 1e-9);
+        } else if (strcmp(node->name, "experts.bias") == 0) {
+            RT_ASSERT_NEAR(kernel[0].bytes + kernel[1].bytes + kernel[2].bytes, 6 * moved, 1e-9);
+            CU_ASSERT_EQUAL(node->operators[0], 2 * 32 + 1);
+            found++;
+        }
+    }
+    CU_ASSERT_EQUAL(found, 4); /* layers with a window and without */
+    for (size_t n = 0; n < grouped.node_count; n++)
+        if (strcmp(grouped.nodes[n].name, "experts.down") == 0)
+            CU_ASSERT_EQUAL(grouped.kernels[grouped.nodes[n].kernel].call.dim[0], 32);
+    rt_graph_release(&apart);
+    rt_graph_release(&grouped);
+}
+
 /* Adapters alone have gradients and an optimizer's state; the gradient of data flows through all. */
 static void test_lora(void)
 {
@@ -413,6 +466,11 @@ static void test_refused(void)
          "no more than its optimizer"},
         {"nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16", {{"cp", "2"}}, "hands states on"},
         {"llama-3-8b", {{"recompute", "norms"}, {"runtime", "fsdp"}}, "is of runtime megatron"},
+        {"llama-3-8b", {{"recompute", "latent"}, {"runtime", "fsdp"}}, "latent is of runtime megatron"},
+        {"llama-3-8b", {{"recompute", "experts"}}, "llama-3-8b has none"},
+        {"mixtral-8x7b", {{"recompute", "latent"}}, "mixtral-8x7b has none"},
+        {"llama-3-8b", {{"cuda_graphs", "layers"}, {"runtime", "fsdp"}}, "captured by runtime graph"},
+        {"llama-3-8b", {{"mode", "inference"}, {"cuda_graphs", "step"}}, "is for mode training"},
         {"llama-3-8b", {{"mode", "inference"}, {"lora", "8"}}, "is for mode training"},
         {"llama-3-8b", {{"mode", "training"}, {"lora_on", "qkv"}}, "give their rank by lora"},
         {"llama-3-8b", {{"mode", "inference"}, {"recompute", "selective"}}, "is for mode training"},
@@ -425,5 +483,6 @@ static void test_refused(void)
 RT_TESTS(RT_TEST(test_as_many_products), RT_TEST(test_fusion), RT_TEST(test_attention_backward),
          RT_TEST(test_optimizer_bytes), RT_TEST(test_sequence_parallel), RT_TEST(test_fp8),
          RT_TEST(test_context_parallel), RT_TEST(test_experts), RT_TEST(test_recompute),
-         RT_TEST(test_recompute_norms), RT_TEST(test_lora), RT_TEST(test_context_parallel_in_fp8),
-         RT_TEST(test_hybrid), RT_TEST(test_refused))
+         RT_TEST(test_recompute_norms), RT_TEST(test_recompute_modules), RT_TEST(test_experts_apart),
+         RT_TEST(test_lora), RT_TEST(test_context_parallel_in_fp8), RT_TEST(test_hybrid),
+         RT_TEST(test_refused))

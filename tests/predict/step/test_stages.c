@@ -101,6 +101,33 @@ static void test_balanced_stages(void)
     }
 }
 
+/* As Megatron-Bridge's recipe of DeepSeek-V3 lays 61 layers out: the last stage, which predicts a further
+ * token, has what is left; where more than the last would be empty, all have as many or one less. */
+static void test_last_stage_has_the_rest(void)
+{
+    static const struct {
+        int64_t pieces, first, last;
+    } rows[] = {{4, 16, 13}, {8, 8, 5}, {16, 4, 1}, {32, 2, 0}, {40, 2, 1}};
+    const struct rt_graph_options options = training(128, RT_RUNTIME_MEGATRON);
+    struct rt_model model;
+    struct rt_graph graph;
+    RT_ASSERT_OK(rt_model_named("deepseek-v3", &model));
+    RT_ASSERT_OK(rt_graph_build(&model, &options, &graph));
+    for (size_t r = 0; r < RT_COUNT(rows); r++) {
+        int64_t layers[2] = {0}, all = 0;
+        for (size_t b = 0; b < graph.block_count; b++)
+            for (int64_t piece = 0; graph.blocks[b].role == RT_BLOCK_LAYER && piece < rows[r].pieces;
+                 piece++) {
+                int64_t here = rt_piece_repeats(&graph, b, piece, rows[r].pieces);
+                layers[0] += piece == 0 ? here : 0;
+                layers[1] += piece == rows[r].pieces - 1 ? here : 0;
+                all += here;
+            }
+        CU_ASSERT_TRUE(layers[0] == rows[r].first && layers[1] == rows[r].last && all == 61);
+    }
+    rt_graph_release(&graph);
+}
+
 /* Megatron's proxy of Llama 3.1 405B has 30 layers on 4 stages of 8 chunks: with embedding and head as layers
  * each piece has one; 36 pieces are too many. */
 static void test_embedding_and_head_are_pieces(void)
@@ -152,4 +179,4 @@ static void test_alternating_layers(void)
 }
 
 RT_TESTS(RT_TEST(test_alternating_layers), RT_TEST(test_two_stages), RT_TEST(test_balanced_stages),
-         RT_TEST(test_embedding_and_head_are_pieces))
+         RT_TEST(test_last_stage_has_the_rest), RT_TEST(test_embedding_and_head_are_pieces))
