@@ -75,10 +75,11 @@ struct judge {
     struct kept *scale, *fast; /* (sessions) time over work and start; time over its bound */
     int32_t *session;          /* (samples), -1: without a time */
     int32_t *cell;             /* (samples), of ops */
-    double *work_us;           /* (samples), the longer of compute and memory; NaN: none is known */
+    double *beyond_us;         /* (samples), time beyond RT_STRAY times its work; NaN: none is known */
     struct op_key *keys;
     struct op_cell *cells;
     size_t cell_count, cell_capacity, key_capacity;
+    bool repeats; /* some kernels were measured again */
     struct rt_random random;
 };
 
@@ -155,6 +156,7 @@ static void find_sessions(struct judge *j)
         size_t slot = (file * d->device_count + (size_t)s->device) * RT_SPLIT_COUNT + s->split;
         bool timed = !(s->flags & (RT_FLAG_FAILED | RT_FLAG_REPEAT)) && rt_time_is_possible(s->latency_us);
         j->session[i] = timed ? (int32_t)slot : -1;
+        j->repeats |= (s->flags & RT_FLAG_REPEAT) != 0;
         if (timed)
             number[slot] = 0;
     }
@@ -229,9 +231,9 @@ static void gather(struct judge *j)
         double share = share_of(d, s, &work);
         if (!isnan(share))
             keep(&reach_of(j, (size_t)n, rt_call_family(&s->call), s->call.dtype)->shares, share, &j->random);
-        j->work_us[i] = longer(&work);
-        if (j->work_us[i] > 0)
-            keep(&j->scale[n], s->latency_us / (j->work_us[i] + START_US), &j->random);
+        if (longer(&work) > 0)
+            keep(&j->scale[n], s->latency_us / (longer(&work) + START_US), &j->random);
+        j->beyond_us[i] = longer(&work) > 0 ? s->latency_us - RT_STRAY * longer(&work) : NAN;
         if (work.least_us > 0)
             keep(&j->fast[n], s->latency_us / work.least_us, &j->random);
         if (rt_time_beats_bound(s->latency_us, work.least_us))
@@ -464,53 +466,46 @@ static void find_floors(struct judge *j)
 static void find_strays(struct judge *j)
 {
     find_floors(j);
-    for (size_t i = 0; i < j->dataset->samples.count; i++) {
-        if (j->session[i] < 0)
-            continue;
-        const struct rt_sample *s = RT_SAMPLE(j->dataset, i);
-        if (rt_call_family(&s->call) != RT_FAMILY_MOE && j->work_us[i] > 0 &&
-            s->latency_us > RT_STRAY * (j->work_us[i] + j->cells[j->cell[i]].floor_us))
+    for (size_t i = 0; i < j->dataset->samples.count; i++)
+        if (j->session[i] >= 0 && rt_ops[j->keys[j->cell[i]].op].family != RT_FAMILY_MOE &&
+            j->beyond_us[i] > RT_STRAY * j->cells[j->cell[i]].floor_us)
             j->health->row[i] = RT_ROW_STRAY;
-    }
 }
 
-/* A call on a device as a session measured it. */
-struct call_key {
-    const struct judge *judge;
+struct sought {
+    const struct rt_dataset *dataset;
     const struct rt_sample *sample;
-    int32_t cell;
 };
 
 static bool same_call(const void *context, uint32_t index)
 {
-    const struct call_key *key = context;
-    if (key->cell != key->judge->cell[index])
-        return false;
-    const struct rt_sample *a = key->sample, *b = RT_SAMPLE(key->judge->dataset, index);
+    const struct sought *sought = context;
+    const struct rt_sample *a = sought->sample, *b = RT_SAMPLE(sought->dataset, index);
     return a->group == b->group && memcmp(&a->call, &b->call, sizeof a->call) == 0;
 }
 
-/* Counts what the same call took several times longer or shorter elsewhere in the session. */
+/* Counts what the same call took several times longer or shorter elsewhere in the session. A set for each
+ * cell, as neighbours are mostly of one and its set then stays in the caches. */
 static void find_apart(struct judge *j)
 {
-    struct rt_hash_set set = {0};
-    rt_hash_set_reserve(&set, j->dataset->samples.count);
+    struct rt_hash_set *sets = rt_calloc(j->cell_count + 1, sizeof *sets);
     for (size_t i = 0; i < j->dataset->samples.count; i++) {
         const struct rt_sample *s = RT_SAMPLE(j->dataset, i);
-        const struct call_key key = {j, s, j->cell[i]};
         if (j->session[i] < 0)
             continue;
-        uint64_t hash = rt_hash_words(&s->call, sizeof s->call) ^
-                        (uint64_t)(uint32_t)j->cell[i] * 0x9e3779b97f4a7c15u ^
-                        (uint64_t)(uint32_t)s->group * 0xbf58476d1ce4e5b9u;
-        int64_t there = rt_hash_set_add(&set, hash, same_call, &key, i);
+        uint64_t hash =
+            rt_hash_words(&s->call, sizeof s->call) ^ (uint64_t)(uint32_t)s->group * 0xbf58476d1ce4e5b9u;
+        int64_t there =
+            rt_hash_set_add(&sets[j->cell[i]], hash, same_call, &(struct sought){j->dataset, s}, i);
         if (there < 0)
             continue;
         double ratio = s->latency_us / RT_SAMPLE(j->dataset, (size_t)there)->latency_us;
         if (ratio > RT_APART || ratio < 1.0 / RT_APART)
             j->health->sessions[j->session[i]].apart++;
     }
-    rt_hash_set_release(&set);
+    for (size_t c = 0; c < j->cell_count; c++)
+        rt_hash_set_release(&sets[c]);
+    free(sets);
 }
 
 /* ---- drift ---- */
@@ -562,7 +557,7 @@ static void judge_drift(struct judge *j)
 {
     struct rt_sample before;
     bool any = false;
-    for (size_t i = 0; i < j->dataset->samples.count; i++) {
+    for (size_t i = 0; j->repeats && i < j->dataset->samples.count; i++) {
         const struct rt_sample *s = RT_SAMPLE(j->dataset, i);
         if (!(s->flags & RT_FLAG_REPEAT))
             continue;
@@ -625,14 +620,14 @@ static void judge_flags(struct judge *j)
 static void mark_rows(struct judge *j)
 {
     for (size_t i = 0; i < j->dataset->samples.count; i++) {
-        const struct rt_sample *s = RT_SAMPLE(j->dataset, i);
         int32_t n = j->session[i];
         if (n < 0 || j->health->row[i] != RT_ROW_SOUND)
             continue;
         struct rt_session *session = &j->health->sessions[n];
+        const struct op_key *key = &j->keys[j->cell[i]];
         if (session->refused)
             j->health->row[i] = RT_ROW_SESSION;
-        else if (reach_of(j, (size_t)n, rt_call_family(&s->call), s->call.dtype)->left_out)
+        else if (reach_of(j, (size_t)n, (int)rt_ops[key->op].family, key->dtype)->left_out)
             j->health->row[i] = RT_ROW_FAMILY;
         session->count[j->health->row[i]] += j->health->row[i] != RT_ROW_SOUND;
         session->count[RT_ROW_SOUND] -= j->health->row[i] != RT_ROW_SOUND;
@@ -655,7 +650,7 @@ static void release(struct judge *j)
     free(j->fast);
     free(j->session);
     free(j->cell);
-    free(j->work_us);
+    free(j->beyond_us);
     free(j->keys);
     free(j->cells);
 }
@@ -668,7 +663,7 @@ void rt_health_judge(const struct rt_dataset *dataset, struct rt_session_health 
                       .health = out,
                       .session = rt_malloc(samples * sizeof *j.session),
                       .cell = rt_malloc(samples * sizeof *j.cell),
-                      .work_us = rt_malloc(samples * sizeof *j.work_us)};
+                      .beyond_us = rt_malloc(samples * sizeof *j.beyond_us)};
     rt_random_seed(&j.random, 1, 0);
     find_sessions(&j);
     j.reach = rt_calloc((out->session_count + 1) * RT_FAMILY_COUNT * RT_DTYPE_COUNT, sizeof *j.reach);

@@ -90,7 +90,9 @@ static void store(const struct rt_row_column *column, size_t row, int64_t value)
 static struct rt_row_column *hold(struct rt_rows *rows, size_t f, uint8_t bytes)
 {
     const struct rt_field *field = &rows->kind->fields[f];
-    struct rt_row_column *column = &rows->column[f], wider = {rt_malloc(rows->capacity * bytes), bytes};
+    struct rt_row_column *column = &rows->column[f];
+    struct rt_row_column wider = {rt_malloc(rows->capacity * bytes), bytes, (uint8_t)rt_field_size(field),
+                                  (uint16_t)field->offset};
     const void *blank = value_in(field, rows->kind->blank);
     for (size_t i = 0; i < rows->count; i++)
         if (field->type == RT_H5_F64)
@@ -118,13 +120,15 @@ void rt_rows_get(const struct rt_rows *rows, size_t row, void *out)
 {
     memcpy(out, rows->kind->blank, rows->kind->size);
     for (size_t k = 0; k < rows->held_count; k++) {
-        const struct rt_field *field = &rows->kind->fields[rows->held[k]];
         const struct rt_row_column *column = &rows->column[rows->held[k]];
-        void *value = (char *)out + field->offset;
-        if (field->type == RT_H5_F64)
-            *(double *)value = ((const double *)column->values)[row];
+        char *value = (char *)out + column->offset;
+        int64_t bits = load(column, row); /* a real's too */
+        if (column->width == 8)
+            memcpy(value, &bits, 8);
+        else if (column->width == 4)
+            memcpy(value, &(int32_t){(int32_t)bits}, 4);
         else
-            set_integer(field->type, value, load(column, row));
+            *value = (char)bits;
     }
 }
 
@@ -243,7 +247,8 @@ void rt_rows_arrange(struct rt_rows *rows, const size_t *order)
 {
     for (size_t k = 0; k < rows->held_count; k++) {
         struct rt_row_column *column = &rows->column[rows->held[k]];
-        struct rt_row_column moved = {rt_malloc(rows->capacity * column->bytes), column->bytes};
+        struct rt_row_column moved = *column;
+        moved.values = rt_malloc(rows->capacity * column->bytes);
         for (size_t i = 0; i < rows->count; i++)
             store(&moved, i, load(column, order[i])); /* a real's bits too */
         free(column->values);

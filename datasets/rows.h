@@ -14,6 +14,8 @@ struct rt_rows {
     struct rt_row_column {
         void *values;         /* NULL: missing in all rows */
         uint8_t bytes;        /* of a value: 8 of a real, else of a signed integer of 1, 2, 4 or 8 */
+        uint8_t width;        /* bytes of it in the struct, */
+        uint16_t offset;      /* where it is there */
     } column[RT_MAX_COLUMNS]; /* by field */
     uint8_t held[RT_MAX_COLUMNS], held_count; /* the columns that are not missing */
 };
