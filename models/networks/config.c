@@ -246,6 +246,8 @@ static int read_head(struct rt_model *model, const json_t *root, bool classes, c
     if (status != RT_OK || class == NULL)
         return status;
     const char *name = head_of_class(class, class_of(row));
+    if (name == NULL) /* of a type whose class is another's in transformers alone */
+        name = head_of_class(class, row->model_type);
     model->head = name != NULL ? find_head(name, row) : RT_MODEL_HEAD_OWN;
     if (model->head != RT_MODEL_HEAD_OWN ||
         model->part_of[0] != '\0') /* the class of the whole is none of the part's */
