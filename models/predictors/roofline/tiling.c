@@ -219,8 +219,8 @@ static double block_us(const struct rt_product_kernels *kernels, enum rt_dtype d
 static const double SWAPPED_HOST_US = 59, MADE_HOST_US = 90, GENERAL_HOST_US = 178;
 
 /* Block-scaled products: DeepGEMM since Hopper where n is a multiple of 64 and k of 128, for up to 31 rows
- * the one that FlashInfer compiled; else CUTLASS there, and Triton everywhere else (vLLM 0.24; the tables
- * name them). */
+ * the one that FlashInfer compiled; else CUTLASS there and on 12.x (vLLM's
+ * cutlass_scaled_mm_blockwise_sm120_fp8), and Triton everywhere else (vLLM 0.24; the tables name them). */
 static void choose_block_scaled(double m, double n, double k, const struct rt_device *device,
                                 struct rt_product_kernels *kernels)
 {
@@ -229,7 +229,7 @@ static void choose_block_scaled(double m, double n, double k, const struct rt_de
     bool made = asynchronous && aligned; /* for this GPU and such shapes */
     kernels->swapped = made && m < 32;
     kernels->host_us = !made ? GENERAL_HOST_US : kernels->swapped ? SWAPPED_HOST_US : MADE_HOST_US;
-    kernels->triton = !asynchronous;
+    kernels->triton = !asynchronous && isnan(rt_design_of(device)->rates.fp4);
 }
 
 void rt_product_kernels_of(enum rt_dtype dtype, double m, double n, double k, enum rt_server_project server,
@@ -486,7 +486,8 @@ static double expert_stream_us(const struct rt_device *device, bool asynchronous
 /* What servers of mid-2026 run. TensorRT-LLM: CUTLASS' grouped products, of sm_100 on its own kernels, which
  * vLLM and SGLang take there through FlashInfer. vLLM on Hopper: CUTLASS for 8 bits by FlashInfer,
  * block-scaled ones with expert parallelism only (its fused_moe/oracle/fp8.py; issue 34249). SGLang on
- * Hopper: CUTLASS for experts without a gate (the tables name it). Everywhere else Triton, Marlin for int4.
+ * Hopper: CUTLASS for experts without a gate (the tables name it). nvfp4 elsewhere: CUTLASS (vLLM's
+ * fused_moe/oracle/nvfp4.py). Everything else Triton, Marlin for int4.
  */
 static void choose_experts(enum rt_dtype dtype, const int64_t *dim, enum rt_server_project server,
                            const struct rt_device *device, struct rt_experts_tiling *tiling)
@@ -498,7 +499,7 @@ static void choose_experts(enum rt_dtype dtype, const int64_t *dim, enum rt_serv
     tiling->ungated = rt_moe_products(dim) < 3;
     tiling->fused_kernels = units == RT_MATRIX_TENSOR_MEMORY && !(vllm && dtype == RT_INT4);
     tiling->cutlass =
-        tiling->fused_kernels || server == RT_SERVER_TENSORRT ||
+        tiling->fused_kernels || server == RT_SERVER_TENSORRT || dtype == RT_FP4 ||
         (tiling->ungated && server == RT_SERVER_SGLANG && units == RT_MATRIX_WARP_GROUP) ||
         (vllm && units == RT_MATRIX_WARP_GROUP && (dtype == RT_FP8 || (dtype == RT_FP8_BLOCK && spread)));
 }

@@ -262,6 +262,11 @@ static void test_experts_of_servers(void)
     RT_ASSERT_NEAR(fused.fused.start_us, 4 * 3000 / 1980.0, 1e-9);
     rt_tiling_experts(RT_INT4, dim, RT_SERVER_VLLM, &b200, &fused); /* Marlin */
     CU_ASSERT_FALSE(fused.fused_kernels);
+    RT_ASSERT_OK(rt_device_find("RTX PRO 6000", &b200)); /* of Blackwell, too, without tensor memory */
+    rt_tiling_experts(RT_FP4, dim, RT_SERVER_VLLM, &b200, &fused);
+    CU_ASSERT_TRUE(fused.cutlass && !fused.fused_kernels);
+    rt_tiling_experts(RT_FP8, dim, RT_SERVER_VLLM, &b200, &fused);
+    CU_ASSERT_FALSE(fused.cutlass);
 }
 
 /* Launches of all sizes are finite, and so is every feature of them. */
