@@ -137,13 +137,18 @@ static const struct rt_design *of_architecture(const char *name)
     return &unknown;
 }
 
-const struct rt_design *rt_design_of(const struct rt_device *device)
+/* NULL where nothing is known of it. */
+static const struct rt_design *of_capability(const char *wanted)
 {
-    const char *wanted = device->compute_capability; /* asked for many times in a forecast */
-    for (size_t i = 0; i < RT_COUNT(designs); i++)
+    for (size_t i = 0; i < RT_COUNT(designs); i++) /* asked for many times in a forecast */
         if (designs[i].capability[0] == wanted[0] && strcmp(designs[i].capability, wanted) == 0)
             return &designs[i];
-    const struct rt_design *design = newest_before(wanted);
+    return newest_before(wanted);
+}
+
+const struct rt_design *rt_design_of(const struct rt_device *device)
+{
+    const struct rt_design *design = of_capability(device->compute_capability);
     return design != NULL ? design : of_architecture(device->architecture);
 }
 
@@ -194,4 +199,10 @@ bool rt_capability_same_major(const char *a, const char *b)
 {
     size_t major = strcspn(a, ".");
     return major > 0 && strcspn(b, ".") == major && strncmp(a, b, major) == 0;
+}
+
+bool rt_capability_same_units(const char *a, const char *b)
+{
+    const struct rt_design *of_a = of_capability(a), *of_b = of_capability(b);
+    return of_a != NULL && of_b != NULL && of_a->units == of_b->units && of_a->units != RT_MATRIX_NONE;
 }

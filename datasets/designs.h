@@ -84,3 +84,5 @@ int rt_capability_order(const char *a, const char *b);
  * generated for compute capability X.y will only execute on devices of compute capability X.z where z >= y"
  * (CUDA C++ Programming Guide, binary compatibility). AMD's targets have no minor part. */
 bool rt_capability_same_major(const char *a, const char *b);
+/* Are matrix units of both fed alike? */
+bool rt_capability_same_units(const char *a, const char *b);

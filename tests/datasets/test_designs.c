@@ -86,6 +86,10 @@ static void test_capabilities_compare(void)
     CU_ASSERT_TRUE(rt_capability_same("10.0", "10.3") && rt_capability_same("12.1", "12.0")); /* families */
     CU_ASSERT_FALSE(rt_capability_same("10.0", "12.0") || rt_capability_same("8.0", "8.9") ||
                     rt_capability_same("gfx942", "gfx950") || rt_capability_same("gfx1100", "gfx1101"));
+    CU_ASSERT_TRUE(rt_capability_same_units("8.0", "12.0") && rt_capability_same_units("10.0", "10.3") &&
+                   rt_capability_same_units("9.0", "9.0"));
+    CU_ASSERT_FALSE(rt_capability_same_units("8.9", "9.0") || rt_capability_same_units("6.0", "6.1") ||
+                    rt_capability_same_units("", ""));
     CU_ASSERT_TRUE(rt_capability_same_major("8.0", "8.9"));
     CU_ASSERT_FALSE(rt_capability_same_major("1.0", "10.0"));
     CU_ASSERT_FALSE(rt_capability_same_major("", ""));

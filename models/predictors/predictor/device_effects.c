@@ -110,6 +110,7 @@ enum alike {
     CAPABILITY = 8, /* one design of multiprocessor */
     LIBRARIES = 16, /* of one major compute capability */
     LINE = 32,      /* and kind of memory */
+    UNITS = 64,     /* matrix units fed alike */
 };
 
 /* What a prior is taken from: the devices that the network was fitted to. */
@@ -125,8 +126,9 @@ static uint8_t alike(const struct rt_device_effect *known, const struct rt_devic
          kind = known->memory_kind == device->memory_kind;
     bool capability = rt_capability_same(device->capability, known->capability);
     bool libraries = rt_capability_same_major(device->capability, known->capability);
+    bool units = rt_capability_same_units(device->capability, known->capability);
     return (uint8_t)(ALL | vendor * VENDOR | kind * MEMORY_KIND | capability * CAPABILITY |
-                     libraries * LIBRARIES | (libraries && kind) * LINE);
+                     libraries * LIBRARIES | (libraries && kind) * LINE | units * UNITS);
 }
 
 /* Effects of the devices alike into `values`. */
@@ -184,6 +186,8 @@ static double prior_of(const struct relatives *relatives, enum rt_effect_part pa
         prior = shrunk(relatives, LIBRARIES, offset, prior);
     if (family == RT_FAMILY_COLLECTIVE && part == RT_EFFECT_COMPUTE)
         prior = shrunk(relatives, LINE, offset, prior);
+    if (rt_families[family].tensor && !product && family != RT_FAMILY_CONV)
+        prior = shrunk(relatives, UNITS, offset, prior);
     return shrunk(relatives, CAPABILITY, offset, prior);
 }
 
