@@ -15,6 +15,18 @@
 #include <math.h>
 #include <string.h>
 
+/* What `name` computes, and moves, by the dims of a call and the width of an element. */
+#define FLOPS(name_, value_)                                                                                 \
+    static double name_##_flops(const int64_t *dim)                                                          \
+    {                                                                                                        \
+        return value_;                                                                                       \
+    }
+#define BYTES(name_, value_)                                                                                 \
+    static double name_##_bytes(const int64_t *dim, double width)                                            \
+    {                                                                                                        \
+        return value_;                                                                                       \
+    }
+
 /* ---- products ---- */
 
 /* The bias adds one FLOP an output. */
@@ -60,14 +72,8 @@ static double gemm_kept(const int64_t *dim, double width)
 }
 
 /* batch, then a gemm */
-static double bmm_flops(const int64_t *dim)
-{
-    return dim[0] * gemm_flops(dim + 1);
-}
-static double bmm_bytes(const int64_t *dim, double width)
-{
-    return dim[0] * gemm_bytes(dim + 1, width);
-}
+FLOPS(bmm, dim[0] * gemm_flops(dim + 1))
+BYTES(bmm, dim[0] * gemm_bytes(dim + 1, width))
 
 /* ---- convolution and pooling ---- */
 
@@ -171,10 +177,7 @@ static double image_elements(const int64_t *dim)
 {
     return (double)dim[0] * dim[1] * dim[2] * dim[3];
 }
-static double pool_bytes(const int64_t *dim, double width)
-{
-    return width * (image_elements(dim) + pool_outputs((const struct pool *)dim));
-}
+BYTES(pool, (image_elements(dim) + pool_outputs((const struct pool *)dim)) * width)
 static const char *pool_wrong(const int64_t *dim)
 {
     const struct pool *d = (const struct pool *)dim;
@@ -184,51 +187,27 @@ static const char *pool_wrong(const int64_t *dim)
 }
 
 /* The gradient of a maximum goes to where it was: an index of 8 bytes an output (PyTorch). */
-static double max_pool_backward_bytes(const int64_t *dim, double width)
-{
-    return pool_bytes(dim, width) + 8 * pool_outputs((const struct pool *)dim);
-}
+BYTES(max_pool_backward, pool_bytes(dim, width) + 8 * pool_outputs((const struct pool *)dim))
 
 /* An image of another size: batch, channels, height, width, out_height, out_width. */
 static double resized_elements(const int64_t *dim)
 {
     return (double)dim[0] * dim[1] * dim[4] * dim[5];
 }
-static double resize_bytes(const int64_t *dim, double width)
-{
-    return width * (image_elements(dim) + resized_elements(dim));
-}
+BYTES(resize, (image_elements(dim) + resized_elements(dim)) * width)
 /* A sum over the input that the outputs share out. */
-static double adaptive_pool_flops(const int64_t *dim)
-{
-    return fmax(image_elements(dim), resized_elements(dim));
-}
+FLOPS(adaptive_pool, fmax(image_elements(dim), resized_elements(dim)))
 /* Bilinear: four products and three sums an output. */
-static double resize_flops(const int64_t *dim)
-{
-    return 7 * resized_elements(dim);
-}
+FLOPS(resize, 7 * resized_elements(dim))
 
 /* Scale and shift by running statistics. */
-static double batchnorm_inference_flops(const int64_t *dim)
-{
-    return 2 * image_elements(dim);
-}
+FLOPS(batchnorm_inference, 2 * image_elements(dim))
 /* Two sums over x and dy, then dx from both (Ioffe & Szegedy 2015). That x and dy are read twice where they
  * exceed the L2 is no compulsory traffic. */
-static double batchnorm_backward_flops(const int64_t *dim)
-{
-    return 9 * image_elements(dim);
-}
-static double image_ternary_bytes(const int64_t *dim, double width)
-{
-    return 3 * width * image_elements(dim);
-}
+FLOPS(batchnorm_backward, 9 * image_elements(dim))
+BYTES(image_ternary, 3 * width * image_elements(dim))
 /* Squares, their sums over `size` channels, a power, a quotient (Krizhevsky 2012, section 3.3). */
-static double response_norm_flops(const int64_t *dim)
-{
-    return (dim[4] + 4.0) * image_elements(dim);
-}
+FLOPS(response_norm, (dim[4] + 4.0) * image_elements(dim))
 static const char *shuffle_wrong(const int64_t *dim)
 {
     return dim[1] % dim[4] != 0 ? "groups must divide the channels" : NULL;
@@ -236,14 +215,8 @@ static const char *shuffle_wrong(const int64_t *dim)
 
 /* batchnorm in training: statistics, then scale and shift. That x is read twice where it exceeds the L2 is no
  * compulsory traffic. */
-static double batchnorm_flops(const int64_t *dim)
-{
-    return 6 * image_elements(dim);
-}
-static double batchnorm_bytes(const int64_t *dim, double width)
-{
-    return 2 * width * image_elements(dim);
-}
+FLOPS(batchnorm, 6 * image_elements(dim))
+BYTES(batchnorm, 2 * width * image_elements(dim))
 
 /* ---- rows x columns ---- */
 
@@ -251,74 +224,32 @@ static double elements(const int64_t *dim)
 {
     return (double)dim[0] * dim[1];
 }
-static double softmax_flops(const int64_t *dim)
-{
-    return 5 * elements(dim);
-}
-static double layernorm_flops(const int64_t *dim)
-{
-    return 6 * elements(dim);
-}
+FLOPS(softmax, 5 * elements(dim))
+FLOPS(layernorm, 6 * elements(dim))
 /* Mean square, then scale by it and by the weight. */
-static double rmsnorm_flops(const int64_t *dim)
-{
-    return 4 * elements(dim);
-}
+FLOPS(rmsnorm, 4 * elements(dim))
 /* x cos + rotated x sin, for a pair at a time: four multiplications and two additions a pair (Su et al. 2021)
  */
-static double rotary_flops(const int64_t *dim)
-{
-    return 3 * elements(dim);
-}
+FLOPS(rotary, 3 * elements(dim))
 /* The sigmoid counts two, as a product with x. */
-static double silu_mul_flops(const int64_t *dim)
-{
-    return 3 * elements(dim);
-}
-static double residual_rmsnorm_flops(const int64_t *dim)
-{
-    return 5 * elements(dim);
-}
+FLOPS(silu_mul, 3 * elements(dim))
+FLOPS(residual_rmsnorm, 5 * elements(dim))
 /* dx = y (dy - sum(y dy)) */
-static double softmax_backward_flops(const int64_t *dim)
-{
-    return 4 * elements(dim);
-}
+FLOPS(softmax_backward, 4 * elements(dim))
 /* Two sums over a row, then dx from x and dy. The gradients of the weights, sums over rows, are another
  * kernel. */
-static double norm_backward_flops(const int64_t *dim)
-{
-    return 9 * elements(dim);
-}
-static double unary_bytes(const int64_t *dim, double width)
-{
-    return 2 * width * elements(dim);
-}
-static double binary_bytes(const int64_t *dim, double width)
-{
-    return 3 * width * elements(dim);
-}
+FLOPS(norm_backward, 9 * elements(dim))
+BYTES(unary, 2 * width * elements(dim))
+BYTES(binary, 3 * width * elements(dim))
 /* Reads x and the residual, writes their sum and its norm. */
-static double residual_bytes(const int64_t *dim, double width)
-{
-    return 4 * width * elements(dim);
-}
+BYTES(residual, 4 * width * elements(dim))
 /* fill writes once; reduce reads once, and its result is small beside what it reads. */
-static double once_bytes(const int64_t *dim, double width)
-{
-    return width * elements(dim);
-}
+BYTES(once, elements(dim) * width)
 /* dropout writes a mask of one byte an element (PyTorch, native_dropout); where reads one. */
-static double masked_bytes(const int64_t *dim, double width)
-{
-    return (2 * width + 1) * elements(dim);
-}
+BYTES(masked, (2 * width + 1) * elements(dim))
 
 /* To elements of so many bits, by a scale a row or a block. */
-static double quantise_bytes(const int64_t *dim, double width)
-{
-    return (width + dim[2] / 8.0) * elements(dim);
-}
+BYTES(quantise, (width + dim[2] / 8.0) * elements(dim))
 
 /* Manifold-constrained hyper-connections (DeepSeek, arXiv 2512.24880): the residual is n streams. Before a
  * layer their norm times a matrix gives n weights to read, n to write and n x n to mix by, in fp32, the last
@@ -363,10 +294,7 @@ static double moe_flops(const int64_t *dim)
 }
 
 /* Of the tokens, in and out. */
-static double moe_token_bytes(const int64_t *dim, double width)
-{
-    return width * 2 * (double)dim[RT_MOE_TOKENS] * (double)dim[RT_MOE_HIDDEN];
-}
+BYTES(moe_token, width * 2 * (double)dim[RT_MOE_TOKENS] * (double)dim[RT_MOE_HIDDEN])
 
 static double moe_kept(const int64_t *dim, double width)
 {
@@ -376,10 +304,7 @@ static double moe_kept(const int64_t *dim, double width)
            (double)dim[RT_MOE_INTER] / (double)dim[RT_MOE_TP];
 }
 
-static double moe_bytes(const int64_t *dim, double width)
-{
-    return moe_kept(dim, width) + moe_token_bytes(dim, width);
-}
+BYTES(moe, moe_kept(dim, width) + moe_token_bytes(dim, width))
 
 /* ---- collectives: gpus, elements, fabric, library, per_node, network, network_mbs ---- */
 
@@ -387,18 +312,9 @@ enum { FABRIC = RT_DIM_FABRIC, LIBRARY = RT_DIM_LIBRARY, NETWORK = RT_DIM_NETWOR
 
 /* What each GPU must send over its links in a ring (Thakur 2005): (p-1)/p of the message, all-reduce twice
  * that. */
-static double ring_bytes(const int64_t *dim, double width)
-{
-    return width * dim[1] * (dim[0] - 1.0) / dim[0];
-}
-static double all_reduce_bytes(const int64_t *dim, double width)
-{
-    return 2 * ring_bytes(dim, width);
-}
-static double send_bytes(const int64_t *dim, double width)
-{
-    return width * dim[1];
-}
+BYTES(ring, dim[1] * width * (dim[0] - 1.0) / dim[0])
+BYTES(all_reduce, 2 * ring_bytes(dim, width))
+BYTES(send, dim[1] * width)
 static const char *collective_wrong(const int64_t *dim)
 {
     return dim[FABRIC] >= RT_FABRIC_COUNT     ? "there is no fabric of that number (datasets/fabric.h)"
@@ -416,14 +332,8 @@ static double no_flops(const int64_t *dim)
 
 /* AdamW (Loshchilov & Hutter 2019): about 12 FLOPs a parameter; reads weight, gradient and two moments,
  * writes weight and moments. */
-static double optimizer_flops(const int64_t *dim)
-{
-    return 12.0 * dim[0];
-}
-static double optimizer_bytes(const int64_t *dim, double width)
-{
-    return 7 * width * dim[0];
-}
+FLOPS(optimizer, 12.0 * dim[0])
+BYTES(optimizer, 7 * width * dim[0])
 
 /* ---- host ---- */
 
@@ -458,130 +368,13 @@ static double no_bytes(const int64_t *dim, double width)
 #define POOL      {IMAGE, "kernel", "stride", "padding", "ceil"}
 #define RESIZE    {IMAGE, "out_height", "out_width"}
 
-const struct rt_op rt_ops[RT_OP_COUNT] = {
-    [RT_OP_LINEAR] = {"linear", RT_FAMILY_LINEAR, MATMUL,
-        .flops = linear_flops, .bytes = linear_bytes, .kept = linear_kept, .neusight = "linear"},
-    [RT_OP_GEMM] = {"gemm", RT_FAMILY_LINEAR, {"m", "n", "k"}, .flops = gemm_flops, .bytes = gemm_bytes, .kept = gemm_kept},
-    [RT_OP_BMM] = {"bmm", RT_FAMILY_BMM, MATMUL, .flops = bmm_flops, .bytes = bmm_bytes, .neusight = "bmm"},
-    [RT_OP_CONV2D] = {"conv2d", RT_FAMILY_CONV, CONV,
-        .flops = conv_flops, .bytes = conv_bytes, .neusight = "conv", .wrong = conv_wrong},
-    [RT_OP_SOFTMAX] = {"softmax", RT_FAMILY_SOFTMAX, ROWS_COLS,
-        .flops = softmax_flops, .bytes = unary_bytes, .neusight = "softmax"},
-    [RT_OP_LAYERNORM] = {"layernorm", RT_FAMILY_LAYERNORM, ROWS_COLS,
-        .flops = layernorm_flops, .bytes = unary_bytes, .neusight = "ln"},
-    [RT_OP_ADD] = {"add", RT_FAMILY_ELEMENTWISE, ROWS_COLS,
-        .flops = elements, .bytes = binary_bytes, .neusight = "add", .linear = true},
-    [RT_OP_ADD_SCALAR] = {"add_scalar", RT_FAMILY_ELEMENTWISE, ROWS_COLS,
-        .flops = elements, .bytes = unary_bytes, .neusight = "addu", .linear = true},
-    [RT_OP_MUL] = {"mul", RT_FAMILY_ELEMENTWISE, ROWS_COLS, .flops = elements, .bytes = binary_bytes, .neusight = "mul"},
-    [RT_OP_MUL_SCALAR] = {"mul_scalar", RT_FAMILY_ELEMENTWISE, ROWS_COLS,
-        .flops = elements, .bytes = unary_bytes, .neusight = "mulu", .linear = true},
-    [RT_OP_DIV] = {"div", RT_FAMILY_ELEMENTWISE, ROWS_COLS, .flops = elements, .bytes = binary_bytes, .neusight = "div"},
-    [RT_OP_DIV_SCALAR] = {"div_scalar", RT_FAMILY_ELEMENTWISE, ROWS_COLS,
-        .flops = elements, .bytes = unary_bytes, .neusight = "divu", .linear = true},
-    [RT_OP_POW] = {"pow", RT_FAMILY_ELEMENTWISE, ROWS_COLS, .flops = elements, .bytes = binary_bytes, .neusight = "pow"},
-    [RT_OP_POW_SCALAR] = {"pow_scalar", RT_FAMILY_ELEMENTWISE, ROWS_COLS,
-        .flops = elements, .bytes = unary_bytes, .neusight = "powu"},
-    [RT_OP_RELU] = {"relu", RT_FAMILY_ELEMENTWISE, ROWS_COLS, .flops = elements, .bytes = unary_bytes, .neusight = "relu"},
-    [RT_OP_GELU] = {"gelu", RT_FAMILY_ELEMENTWISE, ROWS_COLS, .flops = elements, .bytes = unary_bytes, .neusight = "gelu", .cycles = 0.3},
-    [RT_OP_TANH] = {"tanh", RT_FAMILY_ELEMENTWISE, ROWS_COLS, .flops = elements, .bytes = unary_bytes, .neusight = "tanh"},
-    [RT_OP_ATTENTION_CONTEXT] = {"attention_context", RT_FAMILY_ATTENTION, ATTENTION,
-        .flops = rt_context_flops, .bytes = rt_context_bytes, .kept = rt_context_kept},
-    [RT_OP_ATTENTION_GENERATION] = {"attention_generation", RT_FAMILY_ATTENTION, ATTENTION,
-        .flops = rt_generation_flops, .bytes = rt_generation_bytes, .kept = rt_generation_kept},
-    [RT_OP_ATTENTION_ENCODER] = {"attention_encoder", RT_FAMILY_ATTENTION, {"batch", "tokens", "heads", "head_dim"},
-        .flops = rt_encoder_flops, .bytes = rt_encoder_bytes},
-    [RT_OP_ATTENTION_CROSS] = {"attention_cross", RT_FAMILY_ATTENTION, {"batch", "tokens", "heads", "head_dim", "keys"},
-        .flops = rt_cross_flops, .bytes = rt_cross_bytes},
-    [RT_OP_MOE] = {"moe", RT_FAMILY_MOE, MOE, .flops = moe_flops, .bytes = moe_bytes, .kept = moe_kept},
-    [RT_OP_ALL_REDUCE] = {"all_reduce", RT_FAMILY_COLLECTIVE, RING,
-        .flops = no_flops, .bytes = all_reduce_bytes, .wrong = collective_wrong},
-    [RT_OP_ALL_GATHER] = {"all_gather", RT_FAMILY_COLLECTIVE, RING,
-        .flops = no_flops, .bytes = ring_bytes, .wrong = collective_wrong},
-    [RT_OP_REDUCE_SCATTER] = {"reduce_scatter", RT_FAMILY_COLLECTIVE, RING,
-        .flops = no_flops, .bytes = ring_bytes, .wrong = collective_wrong},
-    [RT_OP_ALL_TO_ALL] = {"all_to_all", RT_FAMILY_COLLECTIVE, RING,
-        .flops = no_flops, .bytes = ring_bytes, .wrong = collective_wrong},
-    [RT_OP_SILU] = {"silu", RT_FAMILY_ELEMENTWISE, ROWS_COLS, .flops = elements, .bytes = unary_bytes},
-    [RT_OP_CLAMP] = {"clamp", RT_FAMILY_ELEMENTWISE, ROWS_COLS, .flops = elements, .bytes = unary_bytes},
-    [RT_OP_RSQRT] = {"rsqrt", RT_FAMILY_ELEMENTWISE, ROWS_COLS, .flops = elements, .bytes = unary_bytes},
-    [RT_OP_EMBEDDING] = {"embedding", RT_FAMILY_MEMORY, ROWS_COLS, .flops = no_flops, .bytes = unary_bytes},
-    [RT_OP_DROPOUT] = {"dropout", RT_FAMILY_MEMORY, ROWS_COLS, .flops = elements, .bytes = masked_bytes},
-    [RT_OP_WHERE] = {"where", RT_FAMILY_MEMORY, ROWS_COLS, .flops = no_flops, .bytes = masked_bytes},
-    [RT_OP_COPY] = {"copy", RT_FAMILY_MEMORY, ROWS_COLS, .flops = no_flops, .bytes = unary_bytes},
-    [RT_OP_FILL] = {"fill", RT_FAMILY_MEMORY, ROWS_COLS, .flops = no_flops, .bytes = once_bytes},
-    [RT_OP_REDUCE] = {"reduce", RT_FAMILY_MEMORY, ROWS_COLS, .flops = elements, .bytes = once_bytes},
-    [RT_OP_INDEX] = {"index", RT_FAMILY_MEMORY, ROWS_COLS, .flops = no_flops, .bytes = unary_bytes},
-    [RT_OP_OPTIMIZER] = {"optimizer", RT_FAMILY_MEMORY, {"parameters"}, .flops = optimizer_flops, .bytes = optimizer_bytes},
-    [RT_OP_SEND_RECEIVE] = {"send_receive", RT_FAMILY_COLLECTIVE, RING,
-        .flops = no_flops, .bytes = send_bytes, .wrong = collective_wrong},
-    [RT_OP_RMSNORM] = {"rmsnorm", RT_FAMILY_LAYERNORM, ROWS_COLS, .flops = rmsnorm_flops, .bytes = unary_bytes, .block_a_row = true},
-    [RT_OP_SOFTMAX_BACKWARD] = {"softmax_backward", RT_FAMILY_SOFTMAX, ROWS_COLS,
-        .flops = softmax_backward_flops, .bytes = binary_bytes},
-    [RT_OP_LAYERNORM_BACKWARD] = {"layernorm_backward", RT_FAMILY_LAYERNORM, ROWS_COLS,
-        .flops = norm_backward_flops, .bytes = binary_bytes},
-    [RT_OP_RMSNORM_BACKWARD] = {"rmsnorm_backward", RT_FAMILY_LAYERNORM, ROWS_COLS,
-        .flops = norm_backward_flops, .bytes = binary_bytes},
-    [RT_OP_BATCHNORM] = {"batchnorm", RT_FAMILY_MEMORY, {IMAGE}, .flops = batchnorm_flops, .bytes = batchnorm_bytes},
-    [RT_OP_MAX_POOL2D] = {"max_pool2d", RT_FAMILY_MEMORY, POOL,
-        .flops = pool_flops, .bytes = pool_bytes, .wrong = pool_wrong},
-    [RT_OP_TRANSPOSE] = {"transpose", RT_FAMILY_MEMORY, ROWS_COLS, .flops = no_flops, .bytes = unary_bytes},
-    [RT_OP_HOST_TO_DEVICE] = {"host_to_device", RT_FAMILY_HOST, {"bytes"}, .flops = no_flops, .bytes = copied_bytes},
-    [RT_OP_DEVICE_TO_HOST] = {"device_to_host", RT_FAMILY_HOST, {"bytes"}, .flops = no_flops, .bytes = copied_bytes},
-    [RT_OP_ROTARY] = {"rotary", RT_FAMILY_ELEMENTWISE, ROWS_COLS, .flops = rotary_flops, .bytes = unary_bytes, .block_a_row = true},
-    [RT_OP_SILU_MUL] = {"silu_mul", RT_FAMILY_ELEMENTWISE, ROWS_COLS, .flops = silu_mul_flops, .bytes = binary_bytes, .block_a_row = true},
-    [RT_OP_RESIDUAL_RMSNORM] = {"residual_rmsnorm", RT_FAMILY_LAYERNORM, ROWS_COLS,
-        .flops = residual_rmsnorm_flops, .bytes = residual_bytes, .block_a_row = true},
-    [RT_OP_LAUNCH] = {"launch", RT_FAMILY_HOST, {"blocks"}, .flops = no_flops, .bytes = no_bytes},
-    [RT_OP_AVG_POOL2D] = {"avg_pool2d", RT_FAMILY_MEMORY, POOL, .flops = pool_flops, .bytes = pool_bytes, .wrong = pool_wrong},
-    [RT_OP_ADAPTIVE_AVG_POOL2D] = {"adaptive_avg_pool2d", RT_FAMILY_MEMORY, RESIZE,
-        .flops = adaptive_pool_flops, .bytes = resize_bytes},
-    [RT_OP_MAX_POOL2D_BACKWARD] = {"max_pool2d_backward", RT_FAMILY_MEMORY, POOL,
-        .flops = image_elements, .bytes = max_pool_backward_bytes, .wrong = pool_wrong},
-    [RT_OP_AVG_POOL2D_BACKWARD] = {"avg_pool2d_backward", RT_FAMILY_MEMORY, POOL,
-        .flops = pool_flops, .bytes = pool_bytes, .wrong = pool_wrong},
-    [RT_OP_BATCHNORM_INFERENCE] = {"batchnorm_inference", RT_FAMILY_MEMORY, {IMAGE},
-        .flops = batchnorm_inference_flops, .bytes = batchnorm_bytes},
-    [RT_OP_BATCHNORM_BACKWARD] = {"batchnorm_backward", RT_FAMILY_MEMORY, {IMAGE},
-        .flops = batchnorm_backward_flops, .bytes = image_ternary_bytes},
-    [RT_OP_LOCAL_RESPONSE_NORM] = {"local_response_norm", RT_FAMILY_MEMORY, {IMAGE, "size"},
-        .flops = response_norm_flops, .bytes = batchnorm_bytes},
-    [RT_OP_RESIZE] = {"resize", RT_FAMILY_MEMORY, RESIZE, .flops = resize_flops, .bytes = resize_bytes},
-    [RT_OP_CHANNEL_SHUFFLE] = {"channel_shuffle", RT_FAMILY_MEMORY, {IMAGE, "groups"},
-        .flops = no_flops, .bytes = batchnorm_bytes, .wrong = shuffle_wrong},
-    [RT_OP_CONCAT] = {"concat", RT_FAMILY_MEMORY, ROWS_COLS, .flops = no_flops, .bytes = unary_bytes},
-    [RT_OP_PAD] = {"pad", RT_FAMILY_MEMORY, ROWS_COLS, .flops = no_flops, .bytes = unary_bytes},
-    [RT_OP_RELU6] = {"relu6", RT_FAMILY_ELEMENTWISE, ROWS_COLS, .flops = elements, .bytes = unary_bytes},
-    [RT_OP_HARDSWISH] = {"hardswish", RT_FAMILY_ELEMENTWISE, ROWS_COLS, .flops = elements, .bytes = unary_bytes},
-    [RT_OP_HARDSIGMOID] = {"hardsigmoid", RT_FAMILY_ELEMENTWISE, ROWS_COLS, .flops = elements, .bytes = unary_bytes},
-    [RT_OP_SIGMOID] = {"sigmoid", RT_FAMILY_ELEMENTWISE, ROWS_COLS, .flops = elements, .bytes = unary_bytes},
-    [RT_OP_MLA_CONTEXT] = {"mla_context", RT_FAMILY_LATENT, {SEQUENCES, "head_dim", "value_dim", "kv_bits"},
-        .flops = rt_mla_context_flops, .bytes = rt_mla_context_bytes, .kept = rt_mla_context_kept},
-    [RT_OP_MLA_GENERATION] = {"mla_generation", RT_FAMILY_LATENT, {SEQUENCES, "latent_dim", "rope_dim", "kv_bits"},
-        .flops = rt_mla_generation_flops, .bytes = rt_mla_generation_bytes, .kept = rt_mla_generation_kept},
-    [RT_OP_SPARSE_ATTENTION] = {"sparse_attention", RT_FAMILY_LATENT, CHOSEN,
-        .flops = rt_sparse_flops, .bytes = rt_sparse_bytes, .kept = rt_sparse_kept},
-    [RT_OP_INDEX_LOGITS] = {"index_logits", RT_FAMILY_LATENT, {SEQUENCES, "head_dim", "ratio", "kv_bits"},
-        .flops = rt_index_flops, .bytes = rt_index_bytes, .kept = rt_index_kept},
-    [RT_OP_TOP_K] = {"top_k", RT_FAMILY_LATENT, {"rows", "cols", "k", "growth"}, .flops = elements, .bytes = rt_top_k_bytes},
-    [RT_OP_DELTA_RULE_CONTEXT] = {"delta_rule_context", RT_FAMILY_RECURRENT, DELTA,
-        .flops = rt_delta_flops, .bytes = rt_delta_context_bytes},
-    [RT_OP_DELTA_RULE_GENERATION] = {"delta_rule_generation", RT_FAMILY_RECURRENT, DELTA,
-        .flops = rt_delta_flops, .bytes = rt_delta_generation_bytes, .kept = rt_delta_kept},
-    [RT_OP_SSM_CONTEXT] = {"ssm_context", RT_FAMILY_RECURRENT, STATES,
-        .flops = rt_ssm_flops, .bytes = rt_ssm_context_bytes},
-    [RT_OP_SSM_GENERATION] = {"ssm_generation", RT_FAMILY_RECURRENT, STATES,
-        .flops = rt_ssm_flops, .bytes = rt_ssm_generation_bytes, .kept = rt_ssm_kept},
-    [RT_OP_CAUSAL_CONV1D] = {"causal_conv1d", RT_FAMILY_RECURRENT, {"batch", "tokens", "channels", "kernel"},
-        .flops = rt_causal_conv_flops, .bytes = rt_causal_conv_bytes, .kept = rt_causal_conv_kept},
-    [RT_OP_HYPER_CONNECTION_PRE] = {"hyper_connection_pre", RT_FAMILY_RECURRENT, {"tokens", "hidden", "streams", "iterations"},
-        .flops = hyper_pre_flops, .bytes = hyper_pre_bytes},
-    [RT_OP_HYPER_CONNECTION_POST] = {"hyper_connection_post", RT_FAMILY_RECURRENT, {"tokens", "hidden", "streams"},
-        .flops = hyper_post_flops, .bytes = hyper_post_bytes},
-    [RT_OP_QUANTISE] = {"quantise", RT_FAMILY_ELEMENTWISE, {"rows", "cols", "bits"},
-        .flops = elements, .bytes = quantise_bytes, .block_a_row = true},
-};
 /* clang-format on */
+
+const struct rt_op rt_ops[RT_OP_COUNT] = {
+#define OP(id_, number_, ...) [RT_OP_##id_] = {__VA_ARGS__},
+#include "datasets/ops.def"
+#undef OP
+};
 
 const char *const rt_phases[RT_PHASE_COUNT] = {"forward", "backward", "accumulate"};
 

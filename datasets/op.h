@@ -1,6 +1,6 @@
 /*
- * Ops: one row per operator that can be measured or forecast. A new op of a known family is a number here and
- * a row in op.c, with the functions that count its FLOPs and bytes above the table.
+ * Ops: one row per operator that can be measured or forecast. A new op of a known family is a row in
+ * ops.def, with the functions that count its FLOPs and bytes in op.c.
  *
  * The dims of an op are named; a sample stores them in the order of the row. Matrix products follow BLAS:
  * C(m,n) = A(m,k) B(k,n).
@@ -19,94 +19,10 @@ struct rt_text;
 
 #define RT_MAX_DIMS 14
 
-/* The numbers are stored in dataset files (enum types): append, never renumber. */
 enum rt_op_id {
-    RT_OP_LINEAR = 0,
-    RT_OP_GEMM = 1,
-    RT_OP_BMM = 2,
-    RT_OP_CONV2D = 3,
-    RT_OP_SOFTMAX = 4,
-    RT_OP_LAYERNORM = 5,
-    RT_OP_ADD = 6,
-    RT_OP_ADD_SCALAR = 7,
-    RT_OP_MUL = 8,
-    RT_OP_MUL_SCALAR = 9,
-    RT_OP_DIV = 10,
-    RT_OP_DIV_SCALAR = 11,
-    RT_OP_POW = 12,
-    RT_OP_POW_SCALAR = 13,
-    RT_OP_RELU = 14,
-    RT_OP_GELU = 15,
-    RT_OP_TANH = 16,
-    RT_OP_ATTENTION_CONTEXT = 17,
-    RT_OP_ATTENTION_GENERATION = 18,
-    RT_OP_ATTENTION_ENCODER = 19,
-    RT_OP_MOE = 20,
-    RT_OP_ALL_REDUCE = 21,
-    RT_OP_ALL_GATHER = 22,
-    RT_OP_REDUCE_SCATTER = 23,
-    RT_OP_ALL_TO_ALL = 24,
-    RT_OP_SILU = 25,
-    RT_OP_CLAMP = 26,
-    RT_OP_RSQRT = 27,
-    RT_OP_EMBEDDING = 28,
-    RT_OP_DROPOUT = 29,
-    RT_OP_WHERE = 30,
-    RT_OP_COPY = 31,
-    RT_OP_FILL = 32,
-    RT_OP_REDUCE = 33,
-    RT_OP_INDEX = 34,
-    RT_OP_OPTIMIZER = 35,
-    RT_OP_SEND_RECEIVE = 36,
-    RT_OP_RMSNORM = 37,
-    /* Backward kernels that move other bytes than their forward are ops of their own. */
-    RT_OP_SOFTMAX_BACKWARD = 38,
-    RT_OP_LAYERNORM_BACKWARD = 39,
-    RT_OP_RMSNORM_BACKWARD = 40,
-    RT_OP_BATCHNORM = 41,
-    RT_OP_MAX_POOL2D = 42,
-    RT_OP_TRANSPOSE = 43,
-    RT_OP_HOST_TO_DEVICE = 44,
-    RT_OP_DEVICE_TO_HOST = 45,
-    RT_OP_LAUNCH = 46,
-    /* Kernels of LLM servers, each of which does what frameworks do in several: */
-    RT_OP_ROTARY = 47,           /* positions turned into queries and keys, in place */
-    RT_OP_SILU_MUL = 48,         /* silu(x) * z */
-    RT_OP_RESIDUAL_RMSNORM = 49, /* x += residual, then its norm */
-    /* Of images. A gradient is an op of its own where it moves other bytes; those of convolutions are phases.
-     */
-    RT_OP_AVG_POOL2D = 50,
-    RT_OP_ADAPTIVE_AVG_POOL2D = 51, /* to an output of a given size */
-    RT_OP_MAX_POOL2D_BACKWARD = 52,
-    RT_OP_AVG_POOL2D_BACKWARD = 53,
-    RT_OP_BATCHNORM_INFERENCE = 54, /* by running statistics */
-    RT_OP_BATCHNORM_BACKWARD = 55,
-    RT_OP_LOCAL_RESPONSE_NORM = 56,
-    RT_OP_RESIZE = 57,
-    RT_OP_CHANNEL_SHUFFLE = 58,
-    RT_OP_CONCAT = 59,
-    RT_OP_PAD = 60,
-    RT_OP_RELU6 = 61,
-    RT_OP_HARDSWISH = 62,
-    RT_OP_HARDSIGMOID = 63,
-    RT_OP_SIGMOID = 64,
-    /* Latent attention (DeepSeek-V2): keys and values of all heads, or absorbed, one key of latent and rotary
-     * columns whose first are the value; attention to what an indexer has chosen (DeepSeek-V3.2, NSA). */
-    RT_OP_MLA_CONTEXT = 65,
-    RT_OP_MLA_GENERATION = 66,
-    RT_OP_SPARSE_ATTENTION = 67,
-    RT_OP_INDEX_LOGITS = 68, /* the indexer's scores, summed over its heads */
-    RT_OP_TOP_K = 69,
-    /* Recurrences, chunked over a prefill or a step at a time: gated delta rule and KDA, Mamba-2. */
-    RT_OP_DELTA_RULE_CONTEXT = 70,
-    RT_OP_DELTA_RULE_GENERATION = 71,
-    RT_OP_SSM_CONTEXT = 72,
-    RT_OP_SSM_GENERATION = 73,
-    RT_OP_CAUSAL_CONV1D = 74,
-    RT_OP_HYPER_CONNECTION_PRE = 75, /* streams of the residual to one, and their weights */
-    RT_OP_HYPER_CONNECTION_POST = 76,
-    RT_OP_QUANTISE = 77,
-    RT_OP_ATTENTION_CROSS = 78, /* of queries to keys of another length, such as text's; no mask */
+#define OP(id_, number_, ...) RT_OP_##id_ = number_,
+#include "datasets/ops.def"
+#undef OP
     RT_OP_COUNT
 };
 
