@@ -86,15 +86,19 @@ static bool runs_own_kernel(const struct rt_graph *graph, struct rt_image x, con
     return conv->groups == x.channels && conv->groups > 1 && !graph->options.channels_last;
 }
 
-/* A thread an output of a depthwise convolution in fp32 finds its place by divisions, then loads pixel and
- * weight of every tap (aten/native/cuda/DepthwiseConv2d.cu): so many cycles of a multiprocessor an output,
- * and a tap. KernelBench's kernels of 3 and of 21 taps on the H100 give both (v0.1, problems 83 and 85: 1.93
- * and 3.03 ms); squares of 3 x 3 and 5 x 5, which are compiled as such, take a seventh less (82 and 84). */
-static double depthwise_cycles(double outputs, const struct rt_conv *conv)
+/* A thread an output of a depthwise convolution finds its place by divisions, then loads pixel and weight of
+ * every tap (aten/native/cuda/DepthwiseConv2d.cu): so many cycles of a multiprocessor an output, and a tap.
+ * KernelBench's kernels of 3 and of 21 taps on the H100 give both (v0.1, problems 83 and 85: 1.93 and 3.03
+ * ms); squares of 3 x 3 and 5 x 5, which are compiled as such, take a seventh less (82 and 84). In 16 bits
+ * the others convert what they load: ConvMixer's of 9 x 9 on the RTX 3090 (docs/log/vision.md). */
+static double depthwise_cycles(double outputs, const struct rt_conv *conv, double width)
 {
-    const double output = 2.59, tap = 0.1, square = 0.86;
+    const double output = 2.59, tap = 0.1, converted = 0.18, square = 0.86;
     bool known = conv->kernel_h == conv->kernel_w && (conv->kernel_h == 3 || conv->kernel_h == 5);
-    return outputs * (output + tap * (double)(conv->kernel_h * conv->kernel_w)) * (known ? square : 1);
+    double taps = (double)(conv->kernel_h * conv->kernel_w);
+    if (width < 4)
+        return known ? 0 : outputs * (output + converted * taps);
+    return outputs * (output + tap * taps) * (known ? square : 1);
 }
 
 static void conv_kernel(struct rt_graph *graph, enum rt_phase phase, struct rt_image x,
@@ -107,8 +111,9 @@ static void conv_kernel(struct rt_graph *graph, enum rt_phase phase, struct rt_i
                           conv->stride_w != conv->stride ? conv->stride_w : -1,
                           conv->padding_w != conv->padding_h ? conv->padding_w : -1,
                           graph->options.channels_last ? 1 : -1});
-    if (phase == RT_FORWARD && rt_dtypes[kernel->call.dtype].bytes == 4 && runs_own_kernel(graph, x, conv))
-        kernel->own_cycles = depthwise_cycles((double)rt_image_elements(conv_output(x, conv)), conv);
+    if (phase == RT_FORWARD && runs_own_kernel(graph, x, conv))
+        kernel->own_cycles = depthwise_cycles((double)rt_image_elements(conv_output(x, conv)), conv,
+                                              rt_dtypes[kernel->call.dtype].bytes);
 }
 
 static void add_bias_gradient(struct rt_graph *graph, struct rt_image y)

@@ -139,8 +139,16 @@ static double implicit_us(const struct rt_conv_shape *c, const struct rt_rates *
  * of which are the head's. */
 static double direct_us(const struct rt_conv_shape *c, const struct rt_device *device, double width)
 {
-    double flops = 2 * c->groups * c->m * c->n * c->k;
-    return 1e6 * (width < 4 ? 6.8 : 4) * flops / rt_device_peak_flops(device, RT_FAMILY_CONV, RT_FP32);
+    double flops = 2 * c->groups * c->m * c->n * c->k, loads = width < 4 ? c->channels_last ? 2.5 : 6.8 : 4;
+    return 1e6 * loads * flops / rt_device_peak_flops(device, RT_FAMILY_CONV, RT_FP32);
+}
+
+/* cuDNN's depthwise kernels that load neighbouring channels at once are made for filters of these sides;
+ * others are products whose channels are padded. */
+static bool has_direct(const struct rt_conv_shape *c, double width)
+{
+    bool made = c->kernel_h == c->kernel_w && c->kernel_h <= 7 && fmod(c->kernel_h, 2) == 1;
+    return c->groups > 1 && (made || width >= 4 || !c->channels_last || c->inputs > 1);
 }
 
 double rt_conv_grouped_memory_us(const struct rt_conv_shape *conv, enum rt_dtype dtype, double memory_us)
@@ -233,7 +241,7 @@ static double fft_us(const struct rt_conv_shape *c, const struct rt_rates *rates
  * of a group. A library pads what it is given (fitted to runs of vision models: docs/log/vision.md). */
 static double padded(const struct rt_conv_shape *c, double channels, double width)
 {
-    double vector = c->groups > 1 ? 16 : 16 / width;
+    double vector = c->groups > 1 && channels > 1 ? 16 : 16 / width;
     return channels * width <= 8 && c->groups == 1 ? 8 / width : vector * ceil(channels / vector);
 }
 
@@ -265,7 +273,7 @@ void rt_conv_times_of(const struct rt_conv_shape *conv, const struct rt_device *
     if (matrix && width < 4)
         pad_channels(&shape, width);
     out->implicit = implicit_us(&shape, &rates, device, dtype, width);
-    if (conv->groups > 1)
+    if (has_direct(conv, width))
         out->implicit = fmin(out->implicit, direct_us(conv, device, width));
     out->fused = product ? INFINITY : fused_us(conv, &vector);
     out->nonfused = product ? INFINITY : nonfused_us(conv, &vector);
