@@ -111,7 +111,7 @@ static void conv_kernel(struct rt_graph *graph, enum rt_phase phase, struct rt_i
                           conv->stride_w != conv->stride ? conv->stride_w : -1,
                           conv->padding_w != conv->padding_h ? conv->padding_w : -1,
                           graph->options.channels_last ? 1 : -1});
-    if (phase == RT_FORWARD && runs_own_kernel(graph, x, conv))
+    if (runs_own_kernel(graph, x, conv))
         kernel->own_cycles = depthwise_cycles((double)rt_image_elements(conv_output(x, conv)), conv,
                                               rt_dtypes[kernel->call.dtype].bytes);
 }

@@ -75,6 +75,7 @@ static void test_depthwise_bias(void)
     CU_ASSERT_PTR_NULL(find_node(&net.graph, "conv.bias"));
     CU_ASSERT_EQUAL(find_node(&net.graph, "conv")->parameters, CHANNELS * 9 + CHANNELS);
     CU_ASSERT_EQUAL(count(&net.graph, "conv", RT_BACKWARD, RT_OP_REDUCE, NULL), 1);
+    CU_ASSERT(find_kernel(&net.graph, "conv", RT_ACCUMULATE, 0)->own_cycles > 0);
     rt_graph_release(&net.graph);
     net = net_of(RT_STEP_TRAINING, RT_FP32);
     net.graph.options.channels_last = true;

@@ -30,6 +30,13 @@ static struct rt_conv_shape conv_of(const char *text)
     "conv2d,batch=8,in_channels=64,out_channels=64,height=56,width=56,kernel_h=3,kernel_w=3,stride=1,"       \
     "padding=1,dilation=1,groups=64"
 
+#define GROUPS(groups)                                                                                       \
+    "conv2d,batch=8,in_channels=576,out_channels=576,height=56,width=56,kernel_h=3,kernel_w=3,stride=1,"     \
+    "padding=1,dilation=1,dtype=fp16,groups=" #groups
+#define LARGE(side)                                                                                          \
+    "conv2d,batch=64,in_channels=768,out_channels=768,height=32,width=32,kernel_h=" #side ",kernel_w=" #side \
+    ",stride=1,padding=4,dilation=1,dtype=fp16,groups=768"
+
 static void check_product(const char *text, double m, double n, double k)
 {
     struct rt_conv_shape conv = conv_of(text);
@@ -58,6 +65,8 @@ static void test_bytes(void)
     CU_ASSERT_EQUAL(conv_of(SQUARE).moved, 0); /* fp32 needs no other layout */
     CU_ASSERT_EQUAL(conv_of(DEPTHWISE ",dtype=fp16").moved, 0);
     CU_ASSERT_EQUAL(conv_of(SQUARE ",dtype=fp16,channels_last=1").moved, 0);
+    CU_ASSERT_EQUAL(conv_of(GROUPS(9) ",channels_last=1").moved, 0); /* of 64 */
+    CU_ASSERT(conv_of(GROUPS(8) ",channels_last=1").moved > 0);      /* of 72: no kernel */
     CU_ASSERT_EQUAL(conv_of(SQUARE ",dtype=fp16").moved, 2 * 2 * 8 * 56 * 56 * (64 + 128));
 }
 
@@ -120,6 +129,11 @@ static void test_direct(void)
     struct rt_call call = conv_call(DEPTHWISE);
     RT_ASSERT_OK(rt_device_named("V100", &device));
     RT_ASSERT_NEAR(times_of(DEPTHWISE, "V100").implicit, 4e6 * rt_call_flops(&call) / 14e12, 1e-9);
+    /* 16 bits, channels last: made for squares of up to 7 x 7, padded products beyond */
+    double seven = times_of(LARGE(7) ",channels_last=1", "RTX 3090").implicit;
+    CU_ASSERT(seven < times_of(LARGE(7), "RTX 3090").implicit);
+    CU_ASSERT(times_of(LARGE(9) ",channels_last=1", "RTX 3090").implicit > 5 * seven);
+    CU_ASSERT(times_of(LARGE(9), "RTX 3090").implicit < 5 * seven);
 }
 
 static void test_least(void)
