@@ -707,7 +707,8 @@ struct rt_report *rt_prediction_report(const struct rt_prediction *prediction, b
         transforms |= rows[i].roofline_us > rows[i].time_us;
     rt_report_add_note(
         report, NULL,
-        "of peak %%: FLOP/s or memory bandwidth that the op reaches, whichever is nearer to the data sheet's peak%s",
+        "of peak %%: FLOP/s or memory bandwidth that the op reaches, whichever is nearer to the data sheet's "
+        "peak%s",
         transforms
             ? "; more than 100 where operands come out of the L2, which is faster than the memory, where "
               "transforms save a convolution multiplications, or where a GeForce board runs above its sheet: "
