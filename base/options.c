@@ -63,15 +63,33 @@ static void add_near(struct rt_hints *hints, const char *known, const char *name
         rt_hints_add(hints, known, rt_name_distance(name, known));
 }
 
+/* Does `name` begin with one of the space-separated `words`? */
+static bool begins_with_one(const char *name, const char *words)
+{
+    for (const char *at = words; at != NULL && *at != '\0'; at += strcspn(at, " "), at += *at == ' ')
+        if (strncmp(name, at, strcspn(at, " ")) == 0)
+            return true;
+    return false;
+}
+
+/* What other tools call the option: batch-size, tensor-parallel-size. */
+static bool is_other_name(const struct rt_option *option, const char *name)
+{
+    return begins_with_one(name, option->field.also) ||
+           (strlen(option->name) > 2 && strncmp(name, option->name, strlen(option->name)) == 0);
+}
+
 static int fail_unknown(const struct rt_command_line *line, const char *name)
 {
     const char *title = short_title(line->argv[0]);
     struct rt_hints hints = {0};
     add_near(&hints, "help", name);
     for (size_t i = 0; i < line->command->option_count; i++) {
-        const char *known = line->command->options[i].name;
-        if (known != NULL)
-            add_near(&hints, known, name);
+        const struct rt_option *known = &line->command->options[i];
+        if (known->name != NULL && is_other_name(known, name))
+            rt_hints_add(&hints, known->name, 0);
+        else if (known->name != NULL)
+            add_near(&hints, known->name, name);
     }
     if (hints.name[0][0] != '\0')
         return rt_fail(RT_EUSAGE, "%s has no option --%s; did you mean --%s?", title, name, hints.name[0]);
@@ -313,6 +331,10 @@ static bool is_help(const char *word)
 static int run_one_of(const struct rt_command *command, int argc, char **argv)
 {
     const char *word = argc > 1 ? argv[1] : "--help";
+    if (argc > 2 && is_help(word) && rt_command_named(command, argv[2]) != NULL) { /* help predict */
+        char help[] = "--help", *words[] = {argv[0], argv[2], help, NULL};
+        return run_one_of(command, 3, words);
+    }
     if (is_help(word)) {
         rt_command_help(command, argv[0], argc > 1 ? stdout : stderr);
         return argc > 1 ? RT_OK

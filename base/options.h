@@ -71,6 +71,7 @@ struct rt_option_value {
     bool once; /* a second time is refused, of a list the same text, and so it is of a text that names an
                   input; else the last one counts */
     int (*check)(const char *option, const char *text); /* of texts and lists, before they are kept */
+    const char *also; /* how names begin that other tools have for it, "input-len prompt" */
     void (*suggests)(struct rt_text *list); /* what a shell may complete, a line each: completion.h */
     /* Of texts and lists that name files (outputs.h): */
     void (*reads)(const char *text, struct rt_names *paths); /* adds what is read, each to be freed */

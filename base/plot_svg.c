@@ -18,7 +18,7 @@ enum {
     TOP = 28,    /* the vertical axis' label */
     BOTTOM = 44, /* ticks and the label of x */
     RIGHT = 16,
-    LETTER = 8, /* of the widest fonts, at 14 units */
+    LETTER = 9, /* of the widest fonts, at 14 units */
     TICK = 4,
     ROW = 24
 };

@@ -34,15 +34,6 @@ static const char *head_of_class(const char *class, const char *model_type)
     return NULL;
 }
 
-static char *known_architectures(void)
-{
-    struct rt_text list = {0};
-    const struct rt_architecture *row;
-    for (size_t i = 0; (row = rt_architecture_at(i)) != NULL; i++)
-        rt_text_item(&list, "; ", "%s (%s)", row->model_type, row->what);
-    return rt_text_take(&list);
-}
-
 static const struct rt_architecture *row_of(const char *type)
 {
     return type != NULL ? rt_architecture_of_type(type) : NULL;
@@ -142,10 +133,11 @@ static int find_architecture(const json_t *root, const char *where, const struct
         return RT_OK;
     if (type != NULL || class != NULL)
         return refuse_type(type != NULL ? type : class, root, where);
-    char *known = known_architectures();
-    int status = rt_fail(RT_EFORMAT, "%s: \"model_type\" is missing; give one of %s", where, known);
-    free(known);
-    return status;
+    return rt_fail(
+        RT_EFORMAT,
+        "%s: \"model_type\" is missing; give one of those that `rooftile graph --types` lists, such as "
+        "llama",
+        where);
 }
 
 /* Models of text and images keep the sizes of their decoder in an object of its own. */

@@ -19,7 +19,9 @@
 #define RT_STEP_OPTIONS(type, member)                                                                        \
     {"mode", 0, "MODE", RT_OWN(type, member.mode, rt_read_mode, .suggests = rt_step_mode_suggest),           \
      "inference (or prefill), training, or decode: one token a sequence (default inference)"},               \
-        {"dtype", 0, "NAME", RT_OWN(type, member.dtype, rt_read_dtype, .suggests = rt_dtype_suggest),        \
+        {"dtype", 0, "NAME",                                                                                 \
+         RT_OWN(type, member.dtype, rt_read_dtype, .suggests = rt_dtype_suggest,                             \
+                .also = "precision torch-dtype"),                                                            \
          "Element type of weights and activations: fp32, tf32, fp16, bf16, fp64 (PyTorch's float16 and "     \
          "bfloat16, too), or a narrow one of the products, as --quant (default: the checkpoint's; of a "     \
          "model "                                                                                            \
@@ -91,9 +93,9 @@
             "ZeRO-Offload: the host's cores step; default adamw)"                                            \
     }
 #define RT_STEP_GPU_OPTIONS(type, member)                                                                    \
-    {"tp", 0, "N", RT_INTEGER(type, member.parallel.tensor, 1, 65536),                                       \
+    {"tp", 0, "N", RT_INTEGER(type, member.parallel.tensor, 1, 65536, .also = "tensor"),                     \
      "Tensor parallel: every layer on N GPUs"},                                                              \
-        {"ep", 0, "N", RT_INTEGER(type, member.parallel.expert, 1, 65536),                                   \
+        {"ep", 0, "N", RT_INTEGER(type, member.parallel.expert, 1, 65536, .also = "expert-parallel"),        \
          "Whole experts shared out over N GPUs: serving, of the --tp x --attention-dp, training, of the "    \
          "--tp x --cp x --dp"},                                                                              \
         {"ulysses", 0, "N", RT_INTEGER(type, member.parallel.ulysses, 1, RT_MOST_SEQUENCE_GPUS),             \

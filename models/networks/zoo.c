@@ -442,6 +442,16 @@ static int find_named(struct search *search, const char *name, const char *chang
     return status == RT_OK ? check_changes(changes, name, out) : status;
 }
 
+static bool holds_weights(const char *name)
+{
+    static const char *const endings[] = {".pt", ".pth", ".bin", ".safetensors", ".gguf"};
+    const char *dot = strrchr(name, '.');
+    size_t i = 0;
+    while (dot != NULL && i < RT_COUNT(endings) && strcmp(dot, endings[i]) != 0)
+        i++;
+    return dot != NULL && i < RT_COUNT(endings);
+}
+
 static int name_changed(const char *name, const char *changes, struct rt_model *out)
 {
     struct search search = {0};
@@ -449,8 +459,11 @@ static int name_changed(const char *name, const char *changes, struct rt_model *
     char *near = rt_hints_words(&search.hints);
     if (status == RT_ENOTFOUND)
         rt_fail(RT_ENOTFOUND,
-                "unknown model \"%.80s\"%s; `rooftile graph --list` lists all, or give the path of a "
-                "config.json",
+                holds_weights(name)
+                    ? "unknown model \"%.80s\"%s; such a file holds weights and no layers: give the "
+                      "config.json beside it, or export it as ONNX (docs/guide/onnx.md)"
+                    : "unknown model \"%.80s\"%s; `rooftile graph --list` lists all, or give the "
+                      "path of a config.json",
                 name, near);
     free(near);
     return status;

@@ -102,7 +102,8 @@ static const struct rt_option options[] = {
      "Sequences or images of a step, over all GPUs (default 1)"},
     {"max-batch", 0, NULL, RT_FLAG(struct arguments, max_batch),
      "The largest batch that fits into the GPU's memory, in place of --batch"},
-    {"seq", 's', "N[,N...]", RT_OWN(struct arguments, sequences, read_values),
+    {"seq", 's', "N[,N...]",
+     RT_OWN(struct arguments, sequences, read_values, .also = "input-len prompt-len max-seq-len isl"),
      "Tokens of a sequence (default: the model's positions, at most 1024)"},
     {"image", 0, "N[xW][,...]", RT_OWN(struct arguments, images, read_images),
      "Models of images: their side in pixels, of diffusion pipelines height x width, too (default: the "
@@ -147,7 +148,7 @@ static const struct rt_option options[] = {
     {"overlap", 0, NULL, RT_FLAG(struct arguments, step.overlap),
      "Copy the input while the step before it runs; for --input pinned"},
     RT_HEADING("Several GPUs:"),
-    {"dp", 0, "N", RT_INTEGER(struct arguments, step.parallel.data, 1, 65536),
+    {"dp", 0, "N", RT_INTEGER(struct arguments, step.parallel.data, 1, 65536, .also = "data-parallel"),
      "Data parallel: N parts of the batch"},
     {"shard", 0, "WHAT|I/N", RT_OWN_ALL(read_shard, .suggests = rt_shard_suggest),
      "training: what the --dp GPUs share out: none, optimizer (ZeRO 1), gradients (and the optimizer: ZeRO "
@@ -164,7 +165,7 @@ static const struct rt_option options[] = {
      "too); default own, the runtime's"},
     {"expert-overlap", 0, NULL, RT_FLAG(struct arguments, step.parallel.expert_overlap),
      "training: tokens of one micro batch are exchanged beside kernels of another"},
-    {"pp", 0, "N", RT_INTEGER(struct arguments, step.parallel.pipeline, 1, 4096),
+    {"pp", 0, "N", RT_INTEGER(struct arguments, step.parallel.pipeline, 1, 4096, .also = "pipeline"),
      "Pipeline parallel: the layers in N stages"},
     {"microbatches", 0, "N", RT_INTEGER(struct arguments, step.parallel.microbatches, 1, 65536),
      "Parts of a GPU's batch that follow one another"},

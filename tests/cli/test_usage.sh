@@ -54,6 +54,12 @@ refuses example_of_two_lines 2 'as in `rooftile evaluate --predictor predictor.h
 refuses no_cuda_here 1 '`rooftile collect --list` shows' "$ROOFTILE" collect --backend cuda2 -o a.h5
 refuses dataset_alone 2 'as in `rooftile dataset import --format neusight' "$ROOFTILE" dataset
 refuses word_for_graph 2 '"models" is no command of rooftile; did you mean graph?' "$ROOFTILE" models
+refuses other_name_of_tp 2 "predict has no option --tensor-parallel-size; did you mean --tp?" "$ROOFTILE" predict --tensor-parallel-size 8
+refuses other_name_of_dtype 2 "did you mean --dtype?" "$ROOFTILE" predict --precision fp16
+refuses longer_name 2 "did you mean --batch?" "$ROOFTILE" predict --batch-size 8
+refuses other_name_of_isl 2 "did you mean --isl?" "$ROOFTILE" simulate --input-len 8
+succeeds help_of_a_command "$ROOFTILE" help predict
+holds help_is_its_own "Usage: rooftile predict" stdout
 refuses word_for_devices 2 "did you mean devices?" "$ROOFTILE" gpus
 refuses no_such_data_to_check 1 '`rooftile collect -o data.h5` measures this machine' "$ROOFTILE" dataset validate data.h5
 succeeds version_word "$ROOFTILE" version

@@ -196,7 +196,8 @@ static void test_bad_configs(void)
         {GPT2(", \"n_embd\": 64"), RT_EFORMAT, "duplicate object key"},
         {"{\"model_type\": \"xlstm\"}", RT_ENOTFOUND,
          "\"xlstm\" is no architecture that is known here; the nearest by its keys is llama"},
-        {"{\"n_embd\": 64}", RT_EFORMAT, "\"model_type\" is missing; give one of albert (ALBERT); "},
+        {"{\"n_embd\": 64}", RT_EFORMAT,
+         "\"model_type\" is missing; give one of those that `rooftile graph --types`"},
         {"{\"model_type\": 3}", RT_EFORMAT, "\"model_type\" is missing"},
         {GPT2(", \"n_inner\": 0"), RT_EFORMAT, "\"n_inner\" is 0; it must be a whole number in 1..2^31"},
         {GPT2(", \"n_inner\": -7"), RT_EFORMAT, "\"n_inner\" is -7"},
@@ -316,10 +317,9 @@ static void test_bad_options(void)
     RT_ASSERT_FAILS(rt_graph_build(&gpt, &o, &graph), RT_EUSAGE, "context is 0; it must lie in");
     o = prefill(1, 16);
     o.tensor_parallel = 3;
-    RT_ASSERT_FAILS(
-        rt_graph_build(&gpt, &o, &graph), RT_EUSAGE,
-        "tp 3 does not divide the 20 heads (20 of keys and values) of gpt2-large; give one of 1, "
-        "2, 4, 5, 10, 20");
+    RT_ASSERT_FAILS(rt_graph_build(&gpt, &o, &graph), RT_EUSAGE,
+                    "tp 3 does not divide the 20 heads (20 of keys and values) of gpt2-large; give one of 1, "
+                    "2, 4, 5, 10, 20");
     o.tensor_parallel = 0;
     RT_ASSERT_FAILS(rt_graph_build(&gpt, &o, &graph), RT_EUSAGE, "tp 0 does not divide");
     o.tensor_parallel = 40;
