@@ -66,7 +66,7 @@ def six_nd_us(rooftile, row):
 
 
 def key_of(row, sequence="sequence"):
-    return tuple(str(row[name] if name != "sequence" else row[sequence]) for name in KEY)
+    return tuple(str(row[name] if name != "sequence" else row[sequence] or 0) for name in KEY)
 
 
 def is_fitted(line):
@@ -84,7 +84,7 @@ def measured_rows(folder, name):
         row["seq"], row["option"] = int(row["seq"] or 0), "" if row["option"] == "plain" else row["option"]
         waiting[key_of(row, "seq")].append(row)
     for row in table:
-        found = waiting[key_of(row)] if row["sequence"] else []
+        found = waiting[key_of(row)]
         near = [other for other in found if row["end_to_end_us"] and abs(other["measured_ms"] * 1e3 / float(row["end_to_end_us"]) - 1) < 1e-6]
         if near:
             found.remove(near[0])

@@ -513,7 +513,7 @@ static void settle_diffusion(struct settling *s)
         assume(s->out, RT_STEP_FRAMES);
     }
     if (step->denoising_steps == 0) {
-        step->denoising_steps = pipeline->steps;
+        step->denoising_steps = step->mode == RT_STEP_TRAINING ? 1 : pipeline->steps;
         assume(s->out, RT_STEP_STEPS);
     }
 }

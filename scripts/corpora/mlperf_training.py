@@ -12,7 +12,8 @@ llama2_70b_lora: Llama 2 70B, rank 16 on attention (target_modules), packed to 8
 llama31_405b, llama31_8b: 8,192 tokens, fp8. bert: BERT-large; samples are packed two and a bit into 512 tokens
 (scripts named _pack have half of gbs / GPUs), each attends to itself alone: taken as gbs sequences of 256; its words are padded to a multiple of 64; all tokens are scored here, there those that are masked alone, 15%; on Hopper fp8 by
 Transformer Engine, else 16 bits, its layers captured as CUDA graphs, as NVIDIA's submissions have had them since v1.0 (pytorch.org/blog,
-accelerating-pytorch-with-cuda-graphs); of others what their scripts export. Other benchmarks have no model here: they keep their names,
+accelerating-pytorch-with-cuda-graphs); of others what their scripts export. stable_diffusion: the U-Net of 2.1 on latents that are ready, 512 pixels a
+side, channels last, captured whole (capture_cudagraph_iters); its optimizer is fused there, not here. Other benchmarks have no model here: they keep their names,
 mlperf/NAME, and `evaluate` counts them as unknown. MI300X: some layers run again (ACL of 80), which no field says: taken as none."""
 import re
 import sys
@@ -27,6 +28,7 @@ BENCHMARKS = {  # model, tokens, rank of adapters, micro batch
     "llama31_8b": ("llama-3.1-8b", 8192, "", 1),
     "gpt3": (GPT3.format(layers=96, hidden=12288, heads=96, positions=2048), 2048, "", 1),
     "bert": ("bert-large,vocab_size=30528", 256, "", 1),
+    "stable_diffusion": ("stable-diffusion-2-1", "", "", 1),
 }
 EXPORT = re.compile(r"""^\s*export\s+(\w+)=["']?(?:"?\$\{\w+:?[:=-]+)?([\w.]*)""", re.M)
 SOURCE = re.compile(r"(?:source|\.)\s+\S*?(config_\w+\.sh)")
@@ -99,6 +101,16 @@ def add_encoder(runs, row, common, tokens):
              **common)
 
 
+def add_pictures(runs, row, common):
+    """The U-Net, data parallel alone; a row's GPUs share the pictures out."""
+    gpus, batch = int(row["gpus"]), int(row["gbs"])
+    if batch % gpus:
+        runs.drop(f"{row['benchmark']}: its batch does not divide")
+        return
+    runs.add(1e6 * seconds(row, 1), batch=batch, option=cut(gpus), dtype="fp16", image=512, layout="nhwc", shard="optimizer" if gpus > 1 else "",
+             **common | {"runtime": "graph", "attention": ""})
+
+
 def add_decoder(runs, row, common, said, cuts):
     model, tokens, rank, micro = BENCHMARKS[row["benchmark"]]
     gpus, batch, accumulated = int(row["gpus"]), int(row["gbs"]), max(1, round(float(row["grad_acc"] or 1)))
@@ -137,6 +149,8 @@ def convert(folder):
             common |= several | ({"node_gpus": per_node} if several and per_node < 8 else {}) | {"servers": row["nodes"]}
         if not known:
             runs.add(1e6 * seconds(row, 1), batch=int(float(row["gbs"])), option="", **common)
+        elif row["benchmark"] == "stable_diffusion":
+            add_pictures(runs, row, common)
         elif row["benchmark"] == "bert":
             add_encoder(runs, row, common, tokens)
         else:

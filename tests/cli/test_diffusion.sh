@@ -32,6 +32,8 @@ succeeds "steps, pixels and GPUs" python3 judged.py
 succeeds "in words" "$ROOFTILE" predict --gpu H100 --model sdxl --steps 2
 holds "its parts" "denoising " stdout
 holds "images a second" "images/s" stdout
+succeeds "training" "$ROOFTILE" predict --gpu H100 --model sdxl --mode training --batch 4
+holds "once" "1024 x 1024 pixels, 1 step, " stdout
 succeeds "several sizes" "$ROOFTILE" predict --gpu H100 --model sana --image 512,1024,512x1024
 succeeds "a report" "$ROOFTILE" predict --gpu H100 --model pixart-sigma --steps 2 --report report.html
 succeeds "its graph" "$ROOFTILE" graph --model hunyuanvideo --frames 9 --image 256x256 --steps 1
@@ -41,7 +43,7 @@ holds "by name" "stable-diffusion-xl-base-1.0" stdout
 
 # ---- what does not fit ----
 wrong() { refuses "$1" 2 "$2" "$ROOFTILE" predict --gpu H100 "${@:3}"; }
-wrong "training" "training of diffusion pipelines is not forecast" --model sdxl --mode training
+wrong "training" "training denoises once a step" --model sdxl --mode training --steps 20
 wrong "steps of a network" "--steps is for diffusion pipelines" --model resnet50 --steps 4
 wrong "frames of a language model" "--frames is for diffusion pipelines" --model gpt2 --frames 4
 wrong "a height and a width of a network" "images of resnet50 are square" --model resnet50 --image 224x256

@@ -39,14 +39,28 @@ static void number_names(struct rt_graph *graph)
     }
 }
 
+/* Of prompts: their weights are not trained, and nothing of them runs backward. */
+static void build_texts(const struct rt_diffusion *pipeline, struct rt_graph *graph)
+{
+    bool trains = rt_graph_trains(graph);
+    int64_t prompts = pipeline->guidance == RT_GUIDANCE_NONE || trains ? 1 : 2;
+    graph->options.step = RT_STEP_PREFILL;
+    for (size_t i = 0; i < RT_COUNT(pipeline->text) && pipeline->text[i].encoder != NULL; i++)
+        rt_text_encoder_build(&pipeline->text[i], graph, graph->options.batch, prompts);
+    graph->options.step = trains ? RT_STEP_TRAINING : RT_STEP_PREFILL;
+    for (size_t n = 0; n < graph->node_count; n++) {
+        graph->nodes[n].frozen = graph->nodes[n].parameters;
+        graph->nodes[n].gradient = false;
+    }
+}
+
 static void build(const struct rt_vision *vision, struct rt_graph *graph)
 {
     const struct rt_diffusion *pipeline = vision->diffusion;
-    int64_t prompts = pipeline->guidance == RT_GUIDANCE_NONE ? 1 : 2;
-    for (size_t i = 0; i < RT_COUNT(pipeline->text) && pipeline->text[i].encoder != NULL; i++)
-        rt_text_encoder_build(&pipeline->text[i], graph, graph->options.batch, prompts);
+    build_texts(pipeline, graph);
     pipeline->denoise(pipeline, graph);
-    rt_decoder_build(pipeline->decoder, graph, rt_diffusion_latents(pipeline, graph));
+    if (!rt_graph_trains(graph)) /* latents of the pictures to learn from are ready */
+        rt_decoder_build(pipeline->decoder, graph, rt_diffusion_latents(pipeline, graph));
     number_names(graph);
 }
 
@@ -90,9 +104,13 @@ static int check_parallel(const struct rt_vision *vision, const struct rt_graph_
 
 int rt_diffusion_check(const struct rt_vision *vision, const struct rt_graph_options *options)
 {
-    if (options->step == RT_STEP_TRAINING)
-        return rt_fail(RT_EUSAGE, "%s: training of diffusion pipelines is not forecast; use {mode} inference",
-                       vision->name);
+    if (options->step == RT_STEP_TRAINING &&
+        (options->denoising_steps > 1 || options->ulysses > 1 || options->ring > 1))
+        return rt_fail(
+            RT_EUSAGE,
+            "%s: training denoises once a step, each GPU whole pictures; leave {steps}, {ulysses} and "
+            "{ring} away, and share the batch out with {dp}",
+            vision->name);
     int status = check_frames(vision, options->frames);
     return status != RT_OK ? status : check_parallel(vision, options);
 }

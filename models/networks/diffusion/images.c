@@ -23,8 +23,10 @@ struct rt_image rt_denoise_twice(struct rt_graph *graph, const char *name, struc
     y.height *= 2;
     y.width *= 2;
     y.node = rt_node_add(graph, name, x.node, RT_NO_INPUT, (double)rt_image_elements(y));
-    rt_graph_add_kernel(graph, RT_FORWARD, RT_OP_RESIZE,
-                        (const int64_t[]){x.batch, x.channels, x.height, x.width, y.height, y.width});
+    const int64_t dim[] = {x.batch, x.channels, x.height, x.width, y.height, y.width};
+    rt_graph_add_kernel(graph, RT_FORWARD, RT_OP_RESIZE, dim);
+    if (rt_node_begin_backward(graph, y.node))
+        rt_graph_add_kernel(graph, RT_BACKWARD, RT_OP_RESIZE, dim);
     return y;
 }
 

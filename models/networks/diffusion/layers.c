@@ -44,6 +44,11 @@ uint32_t rt_denoise_move(struct rt_graph *graph, const char *name, enum rt_op_id
     if (wide)
         graph->nodes[node].dtype = RT_FP32;
     rt_node_add_kernel(graph, RT_FORWARD, op, rows, cols)->bytes = bytes * (double)rows * (double)cols;
+    if (rt_node_begin_backward(graph, node)) { /* moves as much */
+        if (rt_op_keeps(op) == RT_KEEPS_INPUTS)
+            rt_node_save(graph, x);
+        rt_node_add_kernel(graph, RT_BACKWARD, op, rows, cols)->bytes = bytes * (double)rows * (double)cols;
+    }
     return node;
 }
 
@@ -214,7 +219,8 @@ static uint32_t one_attention(struct rt_graph *graph, const char *name, const ui
         uint32_t node = rt_build_fused_attention(
             graph, name, qkv[0], qkv[1], qkv[2],
             queries == keys ? RT_OP_ATTENTION_ENCODER : RT_OP_ATTENTION_CROSS, dim, outputs);
-        graph->kernels[graph->kernel_count - 1].flash2 = true; /* PyTorch's, and of the package flash-attn */
+        for (uint32_t k = graph->nodes[node].kernel; k < graph->kernel_count; k++)
+            graph->kernels[k].flash2 = true; /* PyTorch's, and of the package flash-attn */
         return node;
     }
     uint32_t s = rt_build_bmm(graph, "attn.scores", qkv[0], qkv[1], groups, queries, head_dim, keys);

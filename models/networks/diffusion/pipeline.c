@@ -29,13 +29,16 @@ struct rt_latents rt_diffusion_latents(const struct rt_diffusion *pipeline, cons
 
 int64_t rt_diffusion_passes(const struct rt_diffusion *pipeline, const struct rt_graph *graph)
 {
+    if (rt_graph_trains(graph)) /* of one time, without guidance */
+        return 1;
     return rt_diffusion_or(graph->options.denoising_steps, pipeline->steps) *
            (pipeline->guidance == RT_GUIDANCE_PASSES ? 2 : 1);
 }
 
 int64_t rt_diffusion_batch(const struct rt_diffusion *pipeline, const struct rt_graph *graph)
 {
-    return graph->options.batch * (pipeline->guidance == RT_GUIDANCE_BATCH ? 2 : 1);
+    return graph->options.batch *
+           (pipeline->guidance == RT_GUIDANCE_BATCH && !rt_graph_trains(graph) ? 2 : 1);
 }
 
 void rt_diffusion_block(const struct rt_diffusion *pipeline, struct rt_graph *graph, const char *name,
