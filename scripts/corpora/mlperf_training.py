@@ -13,7 +13,8 @@ llama31_405b, llama31_8b: 8,192 tokens, fp8. bert: BERT-large; samples are packe
 (scripts named _pack have half of gbs / GPUs), each attends to itself alone: taken as gbs sequences of 256; its words are padded to a multiple of 64; all tokens are scored here, there those that are masked alone, 15%; on Hopper fp8 by
 Transformer Engine, else 16 bits, its layers captured as CUDA graphs, as NVIDIA's submissions have had them since v1.0 (pytorch.org/blog,
 accelerating-pytorch-with-cuda-graphs); of others what their scripts export. stable_diffusion: the U-Net of 2.1 on latents that are ready, 512 pixels a
-side, channels last, captured whole (capture_cudagraph_iters); its optimizer is fused there, not here. Other benchmarks have no model here: they keep their names,
+side, channels last, captured whole (capture_cudagraph_iters); its optimizer is fused there, not here. ssd, retinanet: RetinaNet by
+ResNeXt-50 at 800 pixels, norms frozen and fused, as torch.compile does; its loss is one pass. Other benchmarks have no model here: they keep their names,
 mlperf/NAME, and `evaluate` counts them as unknown. MI300X: some layers run again (ACL of 80), which no field says: taken as none."""
 import re
 import sys
@@ -29,7 +30,10 @@ BENCHMARKS = {  # model, tokens, rank of adapters, micro batch
     "gpt3": (GPT3.format(layers=96, hidden=12288, heads=96, positions=2048), 2048, "", 1),
     "bert": ("bert-large,vocab_size=30528", 256, "", 1),
     "stable_diffusion": ("stable-diffusion-2-1", "", "", 1),
+    "ssd": ("retinanet_resnext50_32x4d_fpn", "", "", 1),
+    "retinanet": ("retinanet_resnext50_32x4d_fpn", "", "", 1),
 }
+OPEN_IMAGES = 1170301  # pictures of an epoch
 EXPORT = re.compile(r"""^\s*export\s+(\w+)=["']?(?:"?\$\{\w+:?[:=-]+)?([\w.]*)""", re.M)
 SOURCE = re.compile(r"(?:source|\.)\s+\S*?(config_\w+\.sh)")
 NAMES = {"tp": ("TENSOR_MODEL_PARALLEL", "TP"), "pp": ("PIPELINE_MODEL_PARALLEL", "PP"), "cp": ("CONTEXT_PARALLEL", "CP"), "vp": ("INTERLEAVED_PIPELINE",),
@@ -82,10 +86,12 @@ def known_cuts(folder, table):
 
 
 def seconds(row, tokens):
-    """Of a step; 0: not said."""
+    """Of a step; 0: not said. Of RetinaNet, which takes four epochs, a rate that gives fewer than three until the run's end is of one GPU."""
     if row["step_time_median"]:
         return float(row["step_time_median"])
     rate = float(row["throughput_median"] or row["samples_per_s_from_blocks"] or 0)
+    if row["benchmark"] in ("ssd", "retinanet") and row["minutes"] and rate * 60 * float(row["minutes"]) < 3 * OPEN_IMAGES:
+        rate *= int(row["gpus"])
     return float(row["gbs"]) * (tokens if row["benchmark"] == "gpt3" else 1) / rate if rate else 0
 
 
@@ -102,13 +108,14 @@ def add_encoder(runs, row, common, tokens):
 
 
 def add_pictures(runs, row, common):
-    """The U-Net, data parallel alone; a row's GPUs share the pictures out."""
+    """Data parallel alone."""
+    diffuses = row["benchmark"] == "stable_diffusion"
     gpus, batch = int(row["gpus"]), int(row["gbs"])
     if batch % gpus:
         runs.drop(f"{row['benchmark']}: its batch does not divide")
         return
-    runs.add(1e6 * seconds(row, 1), batch=batch, option=cut(gpus), dtype="fp16", image=512, layout="nhwc", shard="optimizer" if gpus > 1 else "",
-             **common | {"runtime": "graph", "attention": ""})
+    runs.add(1e6 * seconds(row, 1), batch=batch, option=cut(gpus), dtype="fp16", image=512 if diffuses else 800, layout="nhwc",
+             shard="optimizer" if diffuses and gpus > 1 else "", **common | {"runtime": "graph" if diffuses else "compile", "attention": ""})
 
 
 def add_decoder(runs, row, common, said, cuts):
@@ -149,7 +156,7 @@ def convert(folder):
             common |= several | ({"node_gpus": per_node} if several and per_node < 8 else {}) | {"servers": row["nodes"]}
         if not known:
             runs.add(1e6 * seconds(row, 1), batch=int(float(row["gbs"])), option="", **common)
-        elif row["benchmark"] == "stable_diffusion":
+        elif row["benchmark"] in ("stable_diffusion", "ssd", "retinanet"):
             add_pictures(runs, row, common)
         elif row["benchmark"] == "bert":
             add_encoder(runs, row, common, tokens)

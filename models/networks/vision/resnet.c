@@ -6,6 +6,7 @@
 #include "models/networks/vision/vision.h"
 #include "base/status.h"
 #include "models/networks/build_image.h"
+#include "models/networks/build_node.h"
 
 #include <math.h>
 
@@ -23,6 +24,7 @@ struct resnet {
     bool channel_attention; /* its efficient form: a convolution over the channels' means */
     bool half_first;        /* a bottleneck's first convolution has half of its width */
     bool wide_down;         /* shortcuts that stride are 3 x 3 */
+    int64_t detected;       /* detectors, whose norms are frozen: classes */
 };
 
 #define EXPANSION 4 /* of a bottleneck's last convolution */
@@ -71,6 +73,21 @@ static struct rt_image attend(struct rt_graph *graph, const struct resnet *net, 
     return rt_squeeze_excitation(graph, x, channels < 8 ? 8 : channels, RT_OP_RELU, RT_OP_SIGMOID);
 }
 
+/* Frozen (torchvision/ops/misc.py, FrozenBatchNorm2d): times and plus constants of a channel. */
+static struct rt_image norm(struct rt_graph *graph, const struct resnet *net, const char *name,
+                            struct rt_image x)
+{
+    bool last = graph->options.channels_last;
+    int64_t rows = x.batch * (last ? x.height * x.width : x.channels),
+            cols = last ? x.channels : x.height * x.width;
+    if (net->detected == 0)
+        return rt_image_batchnorm(graph, name, x);
+    x.node = rt_build_binary(graph, name, RT_OP_MUL, x.node, RT_NO_INPUT, rows, cols, x.channels);
+    x.node = rt_build_binary(graph, rt_image_name(graph, name, "bias"), RT_OP_ADD, x.node, RT_NO_INPUT, rows,
+                             cols, x.channels);
+    return x;
+}
+
 static struct rt_image basic(struct rt_graph *graph, const struct stage *stage, struct rt_image x,
                              int64_t stride)
 {
@@ -78,10 +95,10 @@ static struct rt_image basic(struct rt_graph *graph, const struct stage *stage, 
     const struct rt_conv first = {
         .out = stage->channels, .kernel_h = 3, .stride = net->average_stride ? 1 : stride, .padding_h = 1};
     const struct rt_conv second = {.out = stage->channels, .kernel_h = 3, .padding_h = 1};
-    x = rt_image_batchnorm(graph, "bn1", rt_image_conv(graph, "conv1", x, &first));
+    x = norm(graph, net, "bn1", rt_image_conv(graph, "conv1", x, &first));
     x = rt_image_activation(graph, "relu1", RT_OP_RELU, x, true);
     x = average_stride(graph, net, x, stride);
-    return rt_image_batchnorm(graph, "bn2", rt_image_conv(graph, "conv2", x, &second));
+    return norm(graph, net, "bn2", rt_image_conv(graph, "conv2", x, &second));
 }
 
 static struct rt_image bottleneck(struct rt_graph *graph, const struct stage *stage, struct rt_image x,
@@ -96,12 +113,12 @@ static struct rt_image bottleneck(struct rt_graph *graph, const struct stage *st
                                    .padding_h = 1,
                                    .groups = net->groups};
     const struct rt_conv third = {.out = EXPANSION * stage->channels, .kernel_h = 1};
-    x = rt_image_batchnorm(graph, "bn1", rt_image_conv(graph, "conv1", x, &first));
+    x = norm(graph, net, "bn1", rt_image_conv(graph, "conv1", x, &first));
     x = rt_image_activation(graph, "relu1", RT_OP_RELU, x, true);
-    x = rt_image_batchnorm(graph, "bn2", rt_image_conv(graph, "conv2", x, &second));
+    x = norm(graph, net, "bn2", rt_image_conv(graph, "conv2", x, &second));
     x = rt_image_activation(graph, "relu2", RT_OP_RELU, x, true);
     x = average_stride(graph, net, x, stride);
-    return rt_image_batchnorm(graph, "bn3", rt_image_conv(graph, "conv3", x, &third));
+    return norm(graph, net, "bn3", rt_image_conv(graph, "conv3", x, &third));
 }
 
 static struct rt_image shortcut(struct rt_graph *graph, const struct stage *stage, struct rt_image x,
@@ -115,7 +132,7 @@ static struct rt_image shortcut(struct rt_graph *graph, const struct stage *stag
     if (averages && stride > 1)
         x = rt_image_avg_pool(graph, "downsample.pool", x,
                               (struct rt_window){.kernel = 2, .stride = stride, .ceil = true});
-    return rt_image_batchnorm(graph, "downsample.1", rt_image_conv(graph, "downsample.0", x, &conv));
+    return norm(graph, stage->net, "downsample.1", rt_image_conv(graph, "downsample.0", x, &conv));
 }
 
 static struct rt_image residual(struct rt_graph *graph, const struct stage *stage, struct rt_image x,
@@ -146,38 +163,121 @@ static struct rt_image stem(struct rt_graph *graph, const struct resnet *net)
     const struct rt_conv conv = {.out = 64, .kernel_h = 7, .stride = 2, .padding_h = 3};
     struct rt_image x = net->deep > 0 ? deep_stem(graph, net)
                                       : rt_image_conv(graph, "conv1", rt_image_input(graph, 3), &conv);
-    x = rt_image_activation(graph, "relu", RT_OP_RELU, rt_image_batchnorm(graph, "bn1", x), true);
+    x = rt_image_activation(graph, "relu", RT_OP_RELU, norm(graph, net, "bn1", x), true);
     if (net->stride_stem) {
         const struct rt_conv down = {
             .out = x.channels, .kernel_h = 3, .stride = net->average_stride ? 1 : 2, .padding_h = 1};
         x = average_stride(graph, net, rt_image_conv(graph, "pool.conv", x, &down), 2);
-        return rt_image_activation(graph, "pool.relu", RT_OP_RELU, rt_image_batchnorm(graph, "pool.bn", x),
-                                   true);
+        return rt_image_activation(graph, "pool.relu", RT_OP_RELU, norm(graph, net, "pool.bn", x), true);
     }
     if (net->average_stride)
         return average_stride(graph, net, x, 2);
     return rt_image_max_pool(graph, "maxpool", x, (struct rt_window){.kernel = 3, .stride = 2, .padding = 1});
 }
 
-static void build(const struct rt_vision *vision, struct rt_graph *graph)
+/* The stem, and what each of the four stages makes. */
+static void build_stages(const struct resnet *net, struct rt_graph *graph, struct rt_image made[4])
 {
     static const char *const first[] = {"layer1.0", "layer2.0", "layer3.0", "layer4.0"};
     static const char *const others[] = {"layer1", "layer2", "layer3", "layer4"};
-    const struct resnet *net = vision->settings;
     rt_graph_add_block(graph, "stem", RT_BLOCK_FIRST, 1);
     struct rt_image x = stem(graph, net);
     for (int s = 0; s < 4; s++) {
         struct stage stage = {.net = net, .channels = (int64_t)64 << s};
         rt_graph_add_block(graph, first[s], RT_BLOCK_LAYER, 1);
-        x = residual(graph, &stage, x, s > 0 ? 2 : 1);
+        made[s] = x = residual(graph, &stage, x, s > 0 ? 2 : 1);
         if (net->blocks[s] < 2)
             continue;
         rt_graph_add_block(graph, others[s], RT_BLOCK_LAYER, net->blocks[s] - 1);
-        x = residual(graph, &stage, x, 1);
+        made[s] = x = residual(graph, &stage, x, 1);
     }
+}
+
+static void build(const struct rt_vision *vision, struct rt_graph *graph)
+{
+    struct rt_image made[4];
+    build_stages(vision->settings, graph, made);
     rt_graph_add_block(graph, "head", RT_BLOCK_LAST, 1);
-    x = rt_image_flatten(graph, "flatten", rt_image_adaptive_avg_pool(graph, "avgpool", x, 1, 1));
-    rt_image_linear(graph, "fc", x, vision->classes, true);
+    struct rt_image x = rt_image_adaptive_avg_pool(graph, "avgpool", made[3], 1, 1);
+    rt_image_linear(graph, "fc", rt_image_flatten(graph, "flatten", x), vision->classes, true);
+}
+
+/* --- RetinaNet (Lin et al. 2017), as torchvision/models/detection/retinanet.py has it, but for its frozen
+ * norms: a pyramid of five sizes, under each of which the same convolutions find classes and boxes of nine
+ * anchors a place --- */
+
+enum { LEVELS = 5, WIDE = 256, ANCHORS = 9 };
+
+static struct rt_image conv3(struct rt_graph *graph, const char *name, struct rt_image x, int64_t out,
+                             int64_t stride)
+{
+    const struct rt_conv conv = {.out = out, .kernel_h = 3, .stride = stride, .padding_h = 1, .bias = true};
+    return rt_image_conv(graph, name, x, &conv);
+}
+
+/* x at the size of `as`, by nearest places. */
+static struct rt_image enlarged(struct rt_graph *graph, const char *name, struct rt_image x,
+                                struct rt_image as)
+{
+    struct rt_image y = {.batch = x.batch, .channels = x.channels, .height = as.height, .width = as.width};
+    const int64_t dim[] = {x.batch, x.channels, x.height, x.width, y.height, y.width};
+    y.node = rt_node_add(graph, name, x.node, RT_NO_INPUT, (double)rt_image_elements(y));
+    rt_graph_add_kernel(graph, RT_FORWARD, RT_OP_RESIZE, dim);
+    if (rt_node_begin_backward(graph, y.node))
+        rt_graph_add_kernel(graph, RT_BACKWARD, RT_OP_RESIZE, dim);
+    return y;
+}
+
+static const char *const levels[LEVELS] = {"p3", "p4", "p5", "p6", "p7"};
+
+static void build_pyramid(struct rt_graph *graph, const struct rt_image made[4],
+                          struct rt_image level[LEVELS])
+{
+    const struct rt_conv inner = {.out = WIDE, .kernel_h = 1, .bias = true};
+    struct rt_image x = {0};
+    for (int l = 2; l >= 0; l--) {
+        struct rt_image side =
+            rt_image_conv(graph, rt_image_name(graph, levels[l], "inner"), made[l + 1], &inner);
+        x = l == 2 ? side
+                   : rt_image_add(graph, rt_image_name(graph, levels[l], "add"), side,
+                                  enlarged(graph, rt_image_name(graph, levels[l], "upsample"), x, side));
+        level[l] = conv3(graph, levels[l], x, WIDE, 1);
+    }
+    level[3] = conv3(graph, levels[3], level[2], WIDE, 2);
+    level[4] =
+        conv3(graph, levels[4], rt_image_activation(graph, "p7.relu", RT_OP_RELU, level[3], false), WIDE, 2);
+}
+
+/* Four convolutions and what they score; in training a pass over the scores for the loss, in one kernel each
+ * way. */
+static void find(struct rt_graph *graph, const char *name, struct rt_image x, int64_t out)
+{
+    static const char *const convs[] = {"conv1", "conv2", "conv3", "conv4"};
+    for (size_t i = 0; i < RT_COUNT(convs); i++) {
+        const char *conv = rt_image_name(graph, name, convs[i]);
+        x = rt_image_activation(graph, rt_image_name(graph, conv, "relu"), RT_OP_RELU,
+                                conv3(graph, conv, x, WIDE, 1), true);
+    }
+    x = conv3(graph, rt_image_name(graph, name, "scores"), x, ANCHORS * out, 1);
+    if (rt_graph_trains(graph))
+        rt_build_unary(graph, rt_image_name(graph, name, "loss"), RT_OP_SIGMOID, x.node, x.batch * x.channels,
+                       x.height * x.width);
+}
+
+static void build_retina(const struct rt_vision *vision, struct rt_graph *graph)
+{
+    const struct resnet *net = vision->settings;
+    struct rt_image made[4], level[LEVELS];
+    build_stages(net, graph, made);
+    rt_graph_add_block(graph, "head", RT_BLOCK_LAST, 1);
+    build_pyramid(graph, made, level);
+    for (int l = 0; l < LEVELS; l++) {
+        uint32_t first = (uint32_t)graph->node_count;
+        find(graph, rt_image_name(graph, levels[l], "classes"), level[l], net->detected);
+        find(graph, rt_image_name(graph, levels[l], "boxes"), level[l], 4);
+        for (uint32_t n = first; l > 0 && n < graph->node_count; n++)
+            graph->nodes[n].parameters = 0; /* the first level's */
+    }
 }
 
 /* clang-format off */
@@ -185,7 +285,11 @@ static void build(const struct rt_vision *vision, struct rt_graph *graph)
     .image = side, .classes = 1000, .build = build, \
     .settings = &(const struct resnet){.bottleneck = bottleneck_, .groups = groups_, .group_width = width_, \
                                        .blocks = __VA_ARGS__}
+#define RETINA(classes_, groups_, width_) .image = 800, .build = build_retina, .settings = \
+    &(const struct resnet){.bottleneck = true, .groups = groups_, .group_width = width_, .blocks = {3, 4, 6, 3}, .detected = classes_}
 static const struct rt_vision models[] = {
+    {"retinanet_resnet50_fpn", "retinanet", RETINA(91, 1, 64)},
+    {"retinanet_resnext50_32x4d_fpn", NULL, RETINA(264, 32, 4)}, /* MLPerf's */
     {"resnet18", "ssl_resnet18, swsl_resnet18, gluon_resnet18_v1b", RESNET(224, false, 1, 64, {2, 2, 2, 2})},
     {"resnet34", "tv_resnet34, gluon_resnet34_v1b", RESNET(224, false, 1, 64, {3, 4, 6, 3})},
     {"resnet50", "tv_resnet50, ssl_resnet50, swsl_resnet50, gluon_resnet50_v1b", RESNET(224, true, 1, 64, {3, 4, 6, 3})},
