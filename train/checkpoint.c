@@ -32,6 +32,10 @@ static const struct row {
     {ROW("device_effect_moments", "first, then second moments of the device effects", effect_state,
          effect_count),
      2, false, FLT_MAX},
+    {ROW("without_parameters", "parameters of fits without a device", without, without_count), 1, true, 1000},
+    {ROW("without_device_effects", "device effects of fits without a device", without_effects,
+         without_effect_count),
+     1, true, 1000},
 #undef ROW
 };
 

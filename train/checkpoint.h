@@ -8,7 +8,7 @@
 #include "models/predictors/nn/optimizer.h"
 
 #define RT_CHECKPOINT_FORMAT  "rooftile-checkpoint"
-#define RT_CHECKPOINT_VERSION 4
+#define RT_CHECKPOINT_VERSION 5
 
 extern const struct rt_output_kind rt_checkpoint_kind; /* base/outputs.h */
 
@@ -28,6 +28,10 @@ struct rt_fit {
     uint64_t optimizer_steps;
     size_t effect_count; /* of device effects; the same three blocks of them: */
     rt_real *effects, *best_effects, *effect_state;
+    /* Of the fits without a device that have ended, one behind the other: their best parameters and device
+     * effects. */
+    size_t without_count, without_effect_count;
+    rt_real *without, *without_effects;
 };
 
 /* `signature` says which options and data the training has; resuming with another is refused. */

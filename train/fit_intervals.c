@@ -86,15 +86,63 @@ static void gather_device(const struct rt_training *training, struct rt_network_
     free(others);
 }
 
+/* What a checkpoint keeps of the fits without a device, and how far they were taken from there. */
+struct kept {
+    struct rt_fit *in;
+    size_t taken, effects_taken;
+};
+
+/* False where the checkpoint had no more. */
+static bool take(struct kept *kept, struct rt_network_fit *fit)
+{
+    size_t count = fit->fit.count, effects = fit->fit.effect_count;
+    if (kept->taken + count > kept->in->without_count ||
+        kept->effects_taken + effects > kept->in->without_effect_count)
+        return false;
+    memcpy(fit->net.mlp.parameters, kept->in->without + kept->taken, count * sizeof(rt_real));
+    memcpy(fit->effects.best, kept->in->without_effects + kept->effects_taken, effects * sizeof(rt_real));
+    return true;
+}
+
+static void keep(struct kept *kept, const struct rt_network_fit *fit)
+{
+    struct rt_fit *in = kept->in;
+    size_t count = fit->fit.count, effects = fit->fit.effect_count;
+    in->without_count = kept->taken + count;
+    in->without_effect_count = kept->effects_taken + effects;
+    in->without = rt_realloc(in->without, in->without_count, sizeof(rt_real));
+    in->without_effects = rt_realloc(in->without_effects, in->without_effect_count + 1, sizeof(rt_real));
+    memcpy(in->without + kept->taken, fit->net.mlp.parameters, count * sizeof(rt_real));
+    memcpy(in->without_effects + kept->effects_taken, fit->effects.best, effects * sizeof(rt_real));
+}
+
+/* The fit, of this run or of the one before; a checkpoint has those that are done. */
+static int run_or_take(struct rt_training *training, struct rt_network_fit *fit, struct kept *kept)
+{
+    int status = RT_OK;
+    if (!take(kept, fit)) {
+        status = rt_network_fit_run(training, fit);
+        if (status == RT_OK)
+            keep(kept, fit);
+        if (rt_interrupted() || rt_clock() - training->saved >= training->options->checkpoint_seconds) {
+            int saved = rt_training_save_checkpoint(training, kept->in);
+            status = status == RT_OK ? saved : status;
+        }
+    }
+    kept->taken += fit->fit.count;
+    kept->effects_taken += fit->fit.effect_count;
+    return status;
+}
+
 /* Residuals of the devices marked, by a fit that did not see them. */
-static int fit_without(struct rt_training *training, size_t recipe, const bool *marked,
+static int fit_without(struct rt_training *training, struct kept *kept, const bool *marked,
                        struct rt_residuals *residuals)
 {
     struct rt_network_fit fit;
     struct rt_training_rows rows[2];
-    int status = rt_network_fit_init(training, recipe, &fit);
+    int status = rt_network_fit_init(training, kept->in->recipe, &fit);
     if (status == RT_OK && fit.train.count > 0)
-        status = rt_network_fit_run(training, &fit);
+        status = run_or_take(training, &fit, kept);
     for (size_t d = 0; status == RT_OK && fit.train.count > 0 && d < training->data.dataset->device_count;
          d++) {
         if (!marked[d])
@@ -111,7 +159,7 @@ static int fit_without(struct rt_training *training, size_t recipe, const bool *
 }
 
 /* The same with the training as it is for that fit: they are held out, quiet (warnings were printed). */
-static int leave_out(struct rt_training *training, size_t recipe, const bool *marked,
+static int leave_out(struct rt_training *training, struct kept *kept, const bool *marked,
                      struct rt_residuals *residuals)
 {
     size_t devices = training->data.dataset->device_count;
@@ -128,7 +176,7 @@ static int leave_out(struct rt_training *training, size_t recipe, const bool *ma
     training->options = &quiet;
     training->data.held_out_device = held_out;
     training->without = data.dataset->devices[first].name;
-    int status = fit_without(training, recipe, marked, residuals);
+    int status = fit_without(training, kept, marked, residuals);
     training->options = options;
     training->data = data;
     training->without = NULL;
@@ -158,9 +206,10 @@ void rt_mark_alike(const struct rt_dataset *dataset, const bool *fitted, size_t 
 }
 
 /* Every device of the fit left out once, with those like it. */
-static int leave_each_out(struct rt_training *training, const struct rt_network_fit *fit,
+static int leave_each_out(struct rt_training *training, struct rt_network_fit *fit,
                           struct rt_residuals *unseen)
 {
+    struct kept kept = {.in = &fit->fit};
     size_t devices = training->data.dataset->device_count;
     bool *marked = rt_malloc((devices + 1) * sizeof *marked);
     bool *fitted = rt_malloc((devices + 1) * sizeof *fitted);
@@ -175,7 +224,7 @@ static int leave_each_out(struct rt_training *training, const struct rt_network_
         for (size_t other = 0; other < d; other++)
             before |= marked[other];
         if (!before)
-            status = leave_out(training, fit->fit.recipe, marked, unseen);
+            status = leave_out(training, &kept, marked, unseen);
     }
     free(fitted);
     free(marked);

@@ -125,9 +125,19 @@ void rt_network_fit_release(struct rt_network_fit *fit)
     rt_training_rows_release(&fit->train);
     rt_training_rows_release(&fit->validation);
     free(fit->fit.best);
+    free(fit->fit.without);
+    free(fit->fit.without_effects);
     free(fit->order);
     free(fit->x);
     free(fit->out);
+}
+
+static rt_real *copy_of(const rt_real *values, size_t count)
+{
+    rt_real *copy = rt_malloc((count + 1) * sizeof *copy);
+    if (count > 0)
+        memcpy(copy, values, count * sizeof *copy);
+    return copy;
 }
 
 int rt_network_fit_restore(const struct rt_training *training, struct rt_network_fit *fit,
@@ -157,6 +167,10 @@ int rt_network_fit_restore(const struct rt_training *training, struct rt_network
         memcpy(state->best_effects, from->best_effects, state->effect_count * sizeof(rt_real));
         memcpy(state->effect_state, from->effect_state, 2 * state->effect_count * sizeof(rt_real));
     }
+    state->without_count = from->without_count;
+    state->without_effect_count = from->without_effect_count;
+    state->without = copy_of(from->without, from->without_count);
+    state->without_effects = copy_of(from->without_effects, from->without_effect_count);
     state->epoch = from->epoch;
     state->best_epoch = from->best_epoch;
     state->best_mape = from->best_mape;

@@ -76,6 +76,19 @@ refuses "--resume with other options" 2 "made with other options or data" bash -
     kill -9 $!; wait $! 2>/dev/null
     exec "$0" train data.h5 --predictor neusight --quiet --family softmax --epochs 300 --threads 2 --resume -o other.h5' "$ROOFTILE"
 
+# The same of rooftile's own, whose fits without a device are gone on with, too.
+own=("$ROOFTILE" train data.h5 --quiet --threads 2 --epochs 30 --family softmax --family layernorm)
+"${own[@]}" -o own-whole.h5 >/dev/null 2>&1
+for round in $(seq 8); do
+    "${own[@]}" -o own-killed.h5 --resume --checkpoint-every 0 >/dev/null 2>&1 &
+    pid=$!
+    sleep "0.$((RANDOM % 5))$((RANDOM % 10))"
+    kill -9 $pid 2>/dev/null
+    wait $pid 2>/dev/null
+done
+"${own[@]}" -o own-killed.h5 --resume --overwrite >/dev/null 2>&1
+if cmp -s own-killed.h5 own-whole.h5; then ok "a family's fits without a device go on to the same bytes"; else not_ok "a family's fits without a device go on to the same bytes"; fi
+
 # Ctrl-C: the best so far is a usable predictor.
 "$ROOFTILE" train data.h5 --predictor neusight --quiet --family softmax --epochs 1000000 --patience 1000000 --threads 2 -o best.h5 --checkpoint-every 0 \
     >stdout 2>stderr </dev/null &
