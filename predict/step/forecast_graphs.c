@@ -134,7 +134,7 @@ static double flash2_us(const struct rt_forecast *forecast, const struct rt_fore
     double us =
         rt_flash2_us((enum rt_op_id)call->op, (enum rt_dtype)call->dtype, call->dim, forecast->device);
     if (isnan(us))
-        return launch->time_us;
+        return launch->time_us * rt_launch_narrow_heads(launch);
     return call->op == RT_OP_ATTENTION_CROSS && call->dim[RT_CROSS_KEYS] < FEW_KEYS
                ? fmax(us, launch->time_us)
                : us;

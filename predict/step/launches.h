@@ -12,6 +12,9 @@ const struct rt_family_row *rt_launch_family(const struct rt_forecast_launch *la
  * reuse distance of a broadcast operand, every read of it comes from memory. */
 double rt_launch_reread_bytes(const struct rt_forecast_launch *launch, const struct rt_device *device);
 
+/* Attention that is asked for as half as many heads of twice the width: what it takes of that. 1: others. */
+double rt_launch_narrow_heads(const struct rt_forecast_launch *launch);
+
 void rt_launch_query(const struct rt_forecast *forecast, const struct rt_forecast_launch *launch,
                      struct rt_query *query);
 

@@ -99,10 +99,14 @@ v4.1,NVIDIA,eos,llama2_70b_lora,NVIDIA H100-SXM5-80GB,8,1,8,8,4,,0,4,2.0,,2.0,28
 v4.1,NVIDIA,eos,llama2_70b_lora,NVIDIA H100-SXM5-80GB,8,1,8,8,4,,1,4,2.2,,2.0,28,config_eos.sh
 v4.1,Other,own,llama2_70b_lora,NVIDIA H100-SXM5-80GB,8,2,16,16,4,,0,4,4.2,,4.2,28,
 v4.1,Other,own,bert,NVIDIA H100-SXM5-80GB,8,1,8,768,1,,0,4,7500,,,28,
+v4.1,Other,own,retinanet,NVIDIA H100-SXM5-80GB,8,1,8,256,1,,0,5,300.0,,,33,
+v4.1,Other,own,stable_diffusion,NVIDIA H100-SXM5-80GB,8,1,8,256,1,,0,5,1000.0,,,33,
 v4.1,Other,own,gnn,NVIDIA H100-SXM5-80GB,8,1,8,768,1,,0,4,7500,,,28,
 EOF
-runs_of mlperf_training 4
+runs_of mlperf_training 6
 holds mlperf_repeats "1 rows, measured again" mlperf_training.txt
+holds mlperf_of_one_gpu "retinanet_resnext50_32x4d_fpn,256,,training,fp16,dp8,106666.667" mlperf_training.csv
+holds mlperf_of_all "stable-diffusion-2-1,256,,training,fp16,dp8,256000," mlperf_training.csv
 holds mlperf_by_others "dp4-tp4-pp1_4" mlperf_training.csv
 holds mlperf_time "dp2-tp4-pp1_4,3818181.82" mlperf_training.csv
 

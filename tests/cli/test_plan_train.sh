@@ -112,6 +112,17 @@ for cut in json.load(open("stdout"))["cuts"]:
 PY
 if [ -s python.out ]; then not_ok "degrees as asked" "$(tail -n 3 python.out)"; else ok "degrees as asked"; fi
 
+# --- FlashAttention-2's heads of 64 take 3 to 6% more than half as many of 128 ---
+heads() { sed "s/\"num_attention_heads\": 16/\"num_attention_heads\": $1/; s/\"num_key_value_heads\": 8/\"num_key_value_heads\": $1/" small.json >"heads$1.json"
+    "$ROOFTILE" predict --mode training --runtime fsdp --gpu A100-80 --model "heads$1.json" --batch 4 --seq 4096 --json >"heads$1.out"; }
+heads 32 && heads 16
+python3 - >python.out 2>&1 <<'PY'
+import json
+narrow, wide = ([op["time_ms"] for op in json.load(open(f"heads{n}.out"))["forecasts"][0]["ops"] if op["op"] == "attention_context"][0] for n in (32, 16))
+assert 1.03 < narrow / wide < 1.06, (narrow, wide)
+PY
+if [ -s python.out ]; then not_ok "heads of 64" "$(tail -n 3 python.out)"; else ok "heads of 64"; fi
+
 # --- what overlaps: cuts that can, in the launch line, in the line of predict, in the timeline ---
 succeeds "products beside collectives" plan --gpus 8 --tp 2 --tp-overlap
 holds "are launched so" "--sequence-parallel --tp-comm-overlap" stdout
