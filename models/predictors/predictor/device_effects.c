@@ -186,7 +186,7 @@ static double prior_of(const struct relatives *relatives, enum rt_effect_part pa
         prior = shrunk(relatives, LIBRARIES, offset, prior);
     if (family == RT_FAMILY_COLLECTIVE && part == RT_EFFECT_COMPUTE)
         prior = shrunk(relatives, LINE, offset, prior);
-    if (rt_families[family].tensor && !product && family != RT_FAMILY_CONV)
+    if (rt_families[family].attention || family == RT_FAMILY_MOE)
         prior = shrunk(relatives, UNITS, offset, prior);
     return shrunk(relatives, CAPABILITY, offset, prior);
 }

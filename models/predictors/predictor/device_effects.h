@@ -12,9 +12,9 @@
  * of its vendor's
  * - depth, narrow: median of its vendor's, shrunk to those of its major compute capability, which run the
  * same binaries: how a library tiles products depends on them
- * - of attention, experts and recurrences all four shrunk to those whose matrix units are fed alike, which
- * decides
- *   which kernels libraries run (tiling.h)
+ * - of attention and experts all four shrunk to those whose matrix units are fed alike, which decides the
+ * kernels
+ *   that libraries run (tiling.h)
  * - all four shrunk to those of the same compute capability, one design of multiprocessor
  * - dispatch overhead: median of its vendor's; it is the host's
  * - of collectives depth and narrow are what a server's host bridges and steps do (roofline/link.h): 0, as
