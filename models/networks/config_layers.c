@@ -256,6 +256,10 @@ static struct rt_layer_kind kind_of(const struct rt_model *model, int64_t layer)
         kind.does |= indexes(model, layer, kind.ratio);
     if (model->layered.kv_heads.count > 0 && model->layered.kv_heads.of[layer] > 0)
         kind.kv_heads = model->heads / (int64_t)model->layered.kv_heads.of[layer];
+    if (layer >= model->layers - model->layered.reusing) {
+        kind.does |= RT_DOES_REUSE;
+        kind.ffn_width = model->layered.reusing_wide ? 2 * model->ffn_width : 0;
+    }
     if (model->layered.ffn_shares.count > 0)
         kind.ffn_width = width_of_share(model, model->layered.ffn_shares.of[layer]);
     return kind;
@@ -304,6 +308,11 @@ static int check_sizes(struct rt_model *model, const char *where)
                        "%s: each token goes to %" PRId64 " of %" PRId64
                        " experts; correct \"num_experts_per_tok\"",
                        where, model->experts.topk, model->experts.count);
+    if (model->layered.reusing > 0 && model->layered.reusing >= model->layers)
+        return rt_fail(RT_EFORMAT,
+                       "%s: %" PRId64 " of %" PRId64
+                       " layers reuse keys and values of earlier ones; correct \"num_kv_shared_layers\"",
+                       where, model->layered.reusing, model->layers);
     if (model->experts.shared_width < 1)
         model->experts.shared_width = model->experts.shared * model->experts.width;
     for (int64_t i = 0; i < model->layered.kv_heads.count; i++) {

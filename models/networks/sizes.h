@@ -105,6 +105,7 @@ enum rt_layer_does {
     RT_DOES_SHARED = 256,  /* before its mixer an attention layer whose weights others have, too (Zamba2) */
     RT_DOES_WKV = 512,     /* RWKV's time mixing, and its channel mixing as the feed-forward */
     RT_DOES_VALUES = 1024, /* its values are mixed with those of the first layer (RWKV-7) */
+    RT_DOES_REUSE = 2048,  /* its keys and values are those of an earlier layer of its kind (Gemma 4 E) */
     RT_DOES_MIXERS = 31 | RT_DOES_WKV,
     RT_DOES_FEEDS = 96,
 };
@@ -150,8 +151,8 @@ struct rt_vision_tower {
     int64_t inner, out;        /* RT_JOIN_ADAPTS: what its products put out */
     enum rt_patch_join joins;
     bool rms, gated, biased, patch_biased;
-    bool unturned;                      /* no rotary positions */
-    bool branches_normed, heads_normed; /* norms of what branches put out, of heads */
+    bool unturned;                               /* no rotary positions */
+    bool branches_normed, heads_normed;          /* norms of what branches put out, of heads */
     bool first_normed, last_normed, unread_norm; /* norms before the first layer, behind the last; unread */
     bool join_normed, join_biased, join_merges;  /* its norm has weights; its products biases; see above */
     int64_t products;
@@ -220,44 +221,51 @@ struct rt_model {
 
     /* Layers that differ, each by what the config lists of it (config_layers.c). */
     struct {
-        struct rt_listed does;       /* enum rt_layer_does; */
-        struct rt_listed feeds;      /* of them the feed-forwards, where they are listed by themselves; */
-        struct rt_listed indexers;   /* 1: it has one of its own; */
-        struct rt_listed ratios;     /* as above; */
-        struct rt_listed kv_heads, ffn_shares; /* feed-forward: in 1/100000 of the hidden size, of 2/3 (DeciLM) */
-        int64_t usual, other;        /* what layers do that no list names; every period-th, from offset, the other */
+        struct rt_listed does;     /* enum rt_layer_does; */
+        struct rt_listed feeds;    /* of them the feed-forwards, where they are listed by themselves; */
+        struct rt_listed indexers; /* 1: it has one of its own; */
+        struct rt_listed ratios;   /* as above; */
+        struct rt_listed kv_heads, ffn_shares; /* in 1/100000 of 2/3 of the hidden size (DeciLM) */
+        int64_t usual, other; /* what layers do that no list names; every period-th, from offset, the other */
         int64_t period, offset;
-        bool marked;                 /* `does` marks layers that do the other */
-        bool whole;                  /* what a list names is all that a layer does */
-        bool both;                   /* every layer has a feed-forward beside its experts (Gemma 4) */
-        int64_t predicting;          /* further layers that predict a token more: not built */
-        int64_t indexed_ratio;       /* compressed keys up to this ratio have an indexer */
-        int64_t kind_count;          /* 0: layers are alike, or as the fields above and below have it */
+        bool marked;           /* `does` marks layers that do the other */
+        bool whole;            /* what a list names is all that a layer does */
+        bool both;             /* every layer has a feed-forward beside its experts (Gemma 4) */
+        int64_t reusing;       /* last layers that reuse keys and values; */
+        bool reusing_wide;     /* their feed-forwards are twice as wide */
+        int64_t predicting;    /* further layers that predict a token more: not built */
+        int64_t indexed_ratio; /* compressed keys up to this ratio have an indexer */
+        int64_t kind_count;    /* 0: layers are alike, or as the fields above and below have it */
         struct rt_layer_kind kinds[RT_MOST_KINDS];
     } layered;
     struct { /* heads of layers with a window, where they differ; 0: they do not */
         int64_t heads, kv_heads, head_dim, value_dim;
         bool sinks; /* those layers alone have them */
     } windowed;
-    bool keys_are_values; /* layers without a window make values of the product for keys (Gemma 4) */
-    struct {              /* what attention puts out is weighed by sigmoids of products of its own: */
+    struct { /* columns that every layer adds of each token, from a table of its own (Gemma 4 E) */
+        int64_t width, vocab;
+    } layer_input;
+    bool keys_are_values;     /* layers without a window make values of the product for keys (Gemma 4) */
+    struct {                  /* what attention puts out is weighed by sigmoids of products of its own: */
         bool elements, heads; /* one for each element, for each head */
     } gate;
     struct { /* scores of past tokens, of which the best `topk` are attended to; blocks of tokens, if not 1 */
         int64_t heads, dim, topk, block;
         bool own; /* its queries are made of the layer's input, not of latent queries (MiniMax-M3) */
     } index;
-    struct { /* DeepSeek-V4: products over merged heads in groups; residual streams and their Sinkhorn steps */
+    struct { /* DeepSeek-V4: products over merged heads in groups; residual streams and their Sinkhorn steps
+              */
         int64_t groups, rank, streams, iterations;
     } output;
-    struct { /* the delta rule: heads of keys and of values; its convolution; a decay for every column (KDA) */
+    struct { /* the delta rule: heads of keys and of values; its convolution; a decay for every column (KDA)
+              */
         int64_t k_heads, k_dim, v_heads, v_dim, kernel;
         bool columns, full_gate; /* the gate of its output is one product, not two of a head's width */
     } delta;
     struct { /* Mamba-2 */
         int64_t heads, head_dim, groups, state, kernel, chunk;
         int64_t expand; /* heads are as many as make this times the hidden size, where they are not given */
-        int64_t rank;   /* Mamba-1: of what steps are made of; 0: Mamba-2; -1: a sixteenth of the hidden size */
+        int64_t rank; /* Mamba-1: of what steps are made of; 0: Mamba-2; -1: a sixteenth of the hidden size */
         bool bias, conv_bias, normed; /* its products; its convolution; a norm before the last product */
         bool inner_normed;            /* Mamba-1: norms of what steps and states are made of (Jamba) */
     } states;
@@ -273,7 +281,7 @@ struct rt_model {
               * size. RWKV-4 has no heads, RWKV-5 no such products, RWKV-7 alone rates */
         int64_t head, mix_rank, decay_rank, rate_rank, value_rank, gate_rank;
     } wkv;
-    bool ffn_adjusted;    /* LFM2: 2/3 of the given width, and a multiple of: */
+    bool ffn_adjusted; /* LFM2: 2/3 of the given width, and a multiple of: */
     int64_t ffn_multiple;
     int64_t ffn_ratio; /* DINOv2: the width as a multiple of the hidden size; of a gated one 2/3 of it */
 
@@ -288,9 +296,9 @@ struct rt_model {
         bool bias;                    /* the products of experts have a bias (gpt-oss), */
         bool clamped;                 /* their gates are clamped, and weigh by 1 and more (gpt-oss) */
         bool router_bias;
-        int64_t latent;   /* width that experts work in, between two products of all (Nemotron 3); 0: hidden */
+        int64_t latent; /* width that experts work in, between two products of all (Nemotron 3); 0: hidden */
         bool latent_normed, scaled; /* a norm behind the first of them; the router has two scales (Gemma 4) */
-        int64_t offset;   /* of layered: the first layer with experts, of every step-th */
+        int64_t offset;             /* of layered: the first layer with experts, of every step-th */
         int64_t capacity, encoder_step, decoder_step;
         int64_t encoder_layers, decoder_layers; /* with experts, as the config gives them; steps follow */
     } experts;

@@ -169,6 +169,20 @@ static uint32_t run_branch(struct rt_served *step, const struct branch *branch, 
     return end_streams(step, branch->after, branch->run(step, y), x);
 }
 
+/* The residual, narrowed, weighs the layer's columns of each token (Gemma4DecoderLayer; every GPU does it
+ * whole). */
+static uint32_t add_layer_input(const struct rt_served *step, uint32_t x)
+{
+    const struct rt_stack *stack = step->stack;
+    struct rt_graph *graph = stack->graph;
+    int64_t rows = stack->shape.rows, h = stack->model->hidden, width = stack->model->layer_input.width;
+    x = rt_served_vector(graph, "layer_input.residual", RT_OP_ADD, x, RT_NO_INPUT, rows, h);
+    x = rt_build_linear(graph, "layer_input.gate", x, rows, h, width, false);
+    x = rt_served_vector(graph, "layer_input.act_mul", RT_OP_SILU_MUL, x, RT_NO_INPUT, rows, width);
+    x = rt_build_linear(graph, "layer_input.out", x, rows, width, h, false);
+    return plain_norm(stack, "layer_input.norm", x);
+}
+
 static uint32_t kind_layer(struct rt_served *step, uint32_t x)
 {
     static const struct branch mixer = {mix, "attn.norm", "attn.branch_norm", "attn.streams",
@@ -176,7 +190,8 @@ static uint32_t kind_layer(struct rt_served *step, uint32_t x)
                                fed = {feed, "mlp.norm", "mlp.branch_norm", "mlp.streams", "mlp.streams_add"};
     if (rt_served_does(step, RT_DOES_MIXERS))
         x = run_branch(step, &mixer, x);
-    return rt_served_does(step, RT_DOES_FEEDS) ? run_branch(step, &fed, x) : x;
+    x = rt_served_does(step, RT_DOES_FEEDS) ? run_branch(step, &fed, x) : x;
+    return step->stack->model->layer_input.width > 0 ? add_layer_input(step, x) : x;
 }
 
 /* A block for layers of a kind, "window_experts_layer". */
@@ -325,6 +340,20 @@ static void head(const struct rt_served *step, uint32_t x)
     rt_served_set_role(graph, first, RT_NODE_LAST_TOKENS);
 }
 
+/* All layers' columns of each token, of a table and of its embedding x. */
+static void make_layer_inputs(const struct rt_stack *stack, uint32_t x)
+{
+    struct rt_graph *graph = stack->graph;
+    const struct rt_model *model = stack->model;
+    int64_t rows = stack->shape.rows, width = model->layer_input.width, all = model->layers * width;
+    int64_t vocab = rt_build_shard(model->layer_input.vocab, graph->options.tensor_parallel);
+    uint32_t table = rt_build_embedding(graph, "layer_input.tokens", rows, vocab, all);
+    table = rt_build_all_reduce(graph, "layer_input.all_reduce", table, rows * all, true, false);
+    x = rt_build_linear(graph, "layer_input.project", x, rows, model->hidden, all, false);
+    x = rt_served_rmsnorm(graph, "layer_input.norm", x, rows * model->layers, width);
+    rt_served_vector(graph, "layer_input.add", RT_OP_ADD, x, table, rows, all);
+}
+
 static void embed(const struct rt_served *step, uint32_t *x)
 {
     const struct rt_stack *stack = step->stack;
@@ -336,6 +365,8 @@ static void embed(const struct rt_served *step, uint32_t *x)
         *x = rt_build_linear(stack->graph, "project_in", *x, rows, model->embedding, h, false);
     if (stack->row->norms.embedding != NULL)
         *x = plain_norm(stack, stack->row->norms.embedding, *x);
+    if (model->layer_input.width > 0)
+        make_layer_inputs(stack, *x);
     if (!stack->row->learned_positions)
         return;
     *x = rt_served_vector(stack->graph, "add_positions", RT_OP_ADD, *x, RT_NO_INPUT, rows, h);

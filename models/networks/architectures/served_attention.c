@@ -38,7 +38,7 @@ static uint32_t norm_heads(const struct rt_served *step, uint32_t x)
     bool own = kind == RT_QK_NORM_WHOLE || kind == RT_QK_NORM_EACH; /* weights of every head */
     if (kind == RT_QK_NORM_NONE)
         return x;
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < (rt_served_does(step, RT_DOES_REUSE) ? 1 : 2); i++) {
         int64_t heads = i == 0 ? s->heads : s->kv_heads, whole = kind == RT_QK_NORM_WHOLE ? heads : 1;
         x = rt_served_vector(graph, i == 0 ? "attn.q_norm" : "attn.k_norm", RT_OP_RMSNORM, x, RT_NO_INPUT,
                              s->rows * heads / whole, s->head_dim * whole);
@@ -101,16 +101,18 @@ uint32_t rt_served_attention(struct rt_served *step, uint32_t x)
     int64_t width = rt_served_does(step, RT_DOES_SHARED) ? 2 * model->hidden : model->hidden;
     int64_t made = model->keys_are_values && stack->window == 0 ? 0 : values;
     int64_t index = rt_served_index_columns(step);
-    x = rt_build_linear(graph, "attn.qkv", x, s->rows, width, wide + keys + made + gates + index,
-                        model->bias.qkv);
+    bool reuses = rt_served_does(step, RT_DOES_REUSE);
+    x = rt_build_linear(graph, "attn.qkv", x, s->rows, width,
+                        wide + (reuses ? 0 : keys + made) + gates + index, model->bias.qkv);
     if (index > 0) {
         x = norm_with_index(step, x, index);
     } else {
         x = norm_heads(step, x);
         if (stack->rotary_dim > 0)
             x = rt_served_vector(graph, "attn.rotary", RT_OP_ROTARY, x, RT_NO_INPUT, s->rows,
-                                 (s->heads + s->kv_heads) * stack->rotary_dim);
-        x = rt_served_cache(step, "attn.write_cache", x, keys + values);
+                                 (s->heads + (reuses ? 0 : s->kv_heads)) * stack->rotary_dim);
+        if (!reuses)
+            x = rt_served_cache(step, "attn.write_cache", x, keys + values);
         if (rt_served_does(step, RT_DOES_INDEX))
             x = rt_served_index(step, x, model->hidden);
     }

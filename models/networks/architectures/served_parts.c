@@ -6,7 +6,7 @@
 #include <math.h>
 
 const char rt_layer_does_words[] =
-    "nothing|attention|window|delta|states|convolution|dense|experts|index|shared|wkv|values";
+    "nothing|attention|window|delta|states|convolution|dense|experts|index|shared|wkv|values|reuse";
 
 /* --- single kernels --- */
 

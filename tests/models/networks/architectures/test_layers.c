@@ -18,7 +18,7 @@ static struct rt_model config(const char *text)
 #define RANKS(gate)                                                                                          \
     ", \"decay_low_rank_dim\": 96, \"a_low_rank_dim\": 96, \"v_low_rank_dim\": 64, "                         \
     "\"gate_low_rank_dim\": " gate
-#define CONVS            "\"conv\", \"conv\", \"full_attention\", \"conv\""
+#define CONVS "\"conv\", \"conv\", \"full_attention\", \"conv\""
 
 /* Parameters that transformers 5.23 counts on PyTorch's meta device, of its configuration classes' defaults
  * and the keys that stand here. */
@@ -83,6 +83,10 @@ static void test_parameters(void)
                              "\"moe_intermediate_size\": 704, \"attention_k_eq_v\": true, "
                              "\"global_head_dim\": 512, \"num_global_key_value_heads\": 2"),
          1545676640},
+        {TYPE("gemma4_text",
+              ", \"num_hidden_layers\": 12, \"num_kv_shared_layers\": 4, \"use_double_wide_mlp\": true, "
+              "\"global_head_dim\": 512"),
+         2624470272},
         {TYPE("step3p5", ", \"num_hidden_layers\": 4, \"vocab_size\": 128815, \"layer_types\": "
                          "[\"full_attention\", \"sliding_attention\", \"full_attention\", "
                          "\"sliding_attention\"], \"num_sliding_attention_heads\": 96"),
