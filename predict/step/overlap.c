@@ -32,7 +32,7 @@ const struct rt_overlap rt_overlaps[RT_RUNTIME_COUNT] = {
     [RT_RUNTIME_FSDP] = {.runs_ahead = true},
     [RT_RUNTIME_TORCHTITAN] = {.blocks = true, .runs_ahead = true, .gradient_bytes = 4},
     [RT_RUNTIME_DEEPSPEED] = {.blocks = true, .runs_ahead = true, .gathers_late = true, .bucket_elements = 5e8},
-    [RT_RUNTIME_NANOTRON] = {.blocks = true, .runs_ahead = true, .gathers_late = true, .gradient_bytes = 4},
+    [RT_RUNTIME_NANOTRON] = {.blocks = true, .runs_ahead = true, .gathers_late = true, .own_pieces = true, .gradient_bytes = 4},
 };
 /* clang-format on */
 
@@ -171,6 +171,22 @@ static double exchanged_us(const struct rt_forecast *forecast, const struct rt_f
     return steady * launch->time_us * fmin(1, beside / exchanged);
 }
 
+/* nanotron's (parallel/tensor_parallel/functional.py): a gather beside the product of the tokens that are
+ * here already; one for weights' gradients beside the product before it; what scatters a gradient beside the
+ * weights'; outputs are scattered by themselves. */
+static double own_piece_us(const struct rt_forecast *forecast, const struct rt_forecast_launch *launch,
+                           const struct rt_forecast_launch *beside)
+{
+    const struct rt_node *node = &forecast->graph->nodes[launch->node];
+    bool forward = launch->kernel.call.phase == RT_FORWARD;
+    if (launch->kernel.call.op != RT_OP_ALL_GATHER)
+        return forward || !rt_launch_of_weights(forecast, beside) ? 0
+                                                                  : fmin(launch->time_us, beside->time_us);
+    bool again = !forward && forecast->graph->kernels[node->kernel].call.op == RT_OP_ALL_GATHER;
+    double pieces = again ? 1 : (double)launch->kernel.call.dim[RT_DIM_GPUS];
+    return fmin(launch->time_us, beside->time_us / pieces);
+}
+
 static double hidden_us(const struct rt_forecast *forecast, const struct rt_forecast_launch *launch)
 {
     const struct rt_parallelism *parallel = &forecast->options.parallel;
@@ -186,6 +202,8 @@ static double hidden_us(const struct rt_forecast *forecast, const struct rt_fore
     const struct rt_forecast_launch *beside = neighbour(forecast, launch, op == RT_OP_ALL_GATHER);
     if (beside == NULL)
         return 0;
+    if (parallel->tensor_overlap && rt_overlap_of(forecast->graph)->own_pieces)
+        return own_piece_us(forecast, launch, beside);
     if (parallel->tensor_overlap)
         return chunked_us(launch, beside->time_us);
     bool gradient = launch->kernel.call.phase == RT_BACKWARD && rt_launch_of_weights(forecast, beside);

@@ -10,6 +10,7 @@
 struct rt_overlap {
     bool blocks;         /* a pipeline without chunks waits until what it sends has arrived */
     bool beside_weights; /* sums of an input's gradient over tensor-parallel GPUs run beside the weights' */
+    bool own_pieces;     /* tp_overlap: a gather beside the product of the tokens that are here already */
     bool runs_ahead;     /* the host launches the next micro batch while the GPU runs this one */
     bool gathers_late; /* weights that ZeRO 1 and 2 stepped are gathered before the step ends, else beside the
                           next */
@@ -37,7 +38,7 @@ double rt_bucket_bytes(const struct rt_forecast *forecast);
 /* Sets `accumulates`, and hidden_us of collectives: what of them runs beside kernels of the same pass.
  *
  *   tensor     with `tensor_overlap` in as many chunks as GPUs, beside the product that needs or makes them: all but
- *              one chunk, as far as the product lasts; else, of a gradient, beside the product of the weights' where
+ *              one chunk, as far as the product lasts (nanotron: a piece alone, `own_pieces`); else, of a gradient, beside the product of the weights' where
  *              the runtime does so
  *   expert     with `expert_overlap` tokens of a micro batch beside the other pass of another, as far as that lasts
  *   context    what goes round in a ring beside attention: all but the first of its blocks

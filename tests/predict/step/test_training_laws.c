@@ -259,6 +259,44 @@ static void test_exchanges_beside_are_no_slower(void)
     rt_predictor_release(&roofline);
 }
 
+/* nanotron hides no scatter of an output, and of a gather for one no more than a piece of its product;
+ * Megatron's chunks hide both. Neither is slower than without. */
+static void test_what_tensor_parallel_hides(void)
+{
+    static const enum rt_runtime_id hiding[] = {RT_RUNTIME_NANOTRON, RT_RUNTIME_MEGATRON};
+    struct rt_random random;
+    struct rt_prediction apart, beside;
+    start(&random, 10);
+    for (int r = 0; r < 2; r++) {
+        struct rt_step step = draw(&random);
+        double hidden[2] = {0}, gathers = 0; /* of outputs' scatters and gathers for them */
+        step.runtime = hiding[r];
+        step.host_us = 0;
+        step.recompute = RT_RECOMPUTE_NONE;
+        step.parallel.shard = RT_SHARD_NONE;
+        step.parallel.tensor = 4;
+        step.parallel.sequence = true;
+        step.parallel.tensor_overlap = false;
+        forecast(&step, &h100, &apart);
+        step.parallel.tensor_overlap = true;
+        forecast(&step, &h100, &beside);
+        CU_ASSERT_TRUE(beside.forecast.total_us <= apart.forecast.total_us * (1 + 1e-9));
+        for (size_t i = 0; i < beside.forecast.launch_count; i++) {
+            const struct rt_forecast_launch *l = &beside.forecast.launches[i];
+            bool gather = l->kernel.call.op == RT_OP_ALL_GATHER;
+            if (l->kernel.group != RT_GROUP_TENSOR || l->kernel.call.phase != RT_FORWARD ||
+                (!gather && l->kernel.call.op != RT_OP_REDUCE_SCATTER))
+                continue;
+            hidden[gather] += l->hidden_us;
+            gathers += gather ? l->time_us : 0;
+        }
+        CU_ASSERT_TRUE((hidden[0] > 0) == (r == 1) && hidden[1] > 0 && hidden[1] <= gathers);
+        rt_prediction_release(&apart);
+        rt_prediction_release(&beside);
+    }
+    rt_predictor_release(&roofline);
+}
+
 /* What is captured needs no host: more of it is no slower; a step that is captured whole waits for one
  * launch. Experts that are captured with the step are not waited for. */
 static void test_captured_steps_are_no_slower(void)
@@ -319,4 +357,4 @@ RT_TESTS(RT_TEST(test_totals_add_up), RT_TEST(test_more_hardware_is_no_slower),
          RT_TEST(test_more_servers_communicate_no_less), RT_TEST(test_more_microbatches_take_no_less),
          RT_TEST(test_sharing_weights_is_no_faster), RT_TEST(test_zero_bubble_is_no_slower),
          RT_TEST(test_offloaded_optimizer), RT_TEST(test_captured_steps_are_no_slower),
-         RT_TEST(test_exchanges_beside_are_no_slower))
+         RT_TEST(test_what_tensor_parallel_hides), RT_TEST(test_exchanges_beside_are_no_slower))
