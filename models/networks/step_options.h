@@ -41,7 +41,8 @@
          "where "                                                                                            \
          "PyTorch runs a model of images or an ONNX file, as its own default is)"},                          \
         {"runtime", 0, "NAME", RT_CHOICE(type, member.runtime, rt_runtime_names),                            \
-         "What runs it: eager-math, eager, eager-2.4 (PyTorch 2.0 to 2.4), eager-1.13, eager-1.4, graph "    \
+         "What runs it: eager-math, eager (on several GPUs DDP), eager-2.4 (PyTorch 2.0 to 2.4), "           \
+         "eager-1.13, eager-1.4, graph "                                                                     \
          "(eager's kernels as one "                                                                          \
          "CUDA graph), compile (PyTorch), "                                                                  \
          "serving (vLLM, SGLang, TensorRT-LLM), or what trains at scale: megatron (Megatron-LM and "         \

@@ -413,9 +413,10 @@ static void add_parts(struct rt_report *report, const struct rt_prediction *pred
     if (!rt_forecast_parts(f, prediction->predictor, us))
         return;
     for (int part = 0; part < RT_DIFFUSION_PARTS; part++) {
+        bool none = part == RT_DIFFUSION_DECODE && rt_graph_trains(f->graph);
         char *words = part == RT_DIFFUSION_DENOISE ? rt_format(", %.3f ms a step", us[part] / steps / 1e3)
                                                    : rt_strdup("");
-        add_part(report, keys[part], us[part], labels[part], true, words);
+        add_part(report, keys[part], us[part], labels[part], !none, words);
         free(words);
     }
 }
