@@ -2,15 +2,15 @@
 """Serving runs that come with AIConfigurator (repository ai-dynamo/aiconfigurator):
 
   scripts/corpora/aiconfigurator_serving.py silicon_sample.csv -o OUT.csv             for `rooftile dataset import --format workloads`
-  scripts/corpora/aiconfigurator_serving.py silicon_sample.csv --serving [--places] -o OUT.csv   for `rooftile evaluate --serving`
+  scripts/corpora/aiconfigurator_serving.py silicon_sample.csv --serving [--places] [--repeats] -o OUT.csv   for `rooftile evaluate --serving`
 
 The first takes aggregated rows (one group of GPUs prefills and decodes) that are finished: the time per output token at a concurrency, as a
 decode step at the mean context. TTFT holds queueing and is not taken. Configurations that were measured again: the median.
 
 The second takes every row, with TTFT, and says what keeps one from being judged with the others. Rows that repeat another's times, to the
-last digit or to the hundredth of a millisecond, are that row once more: the file holds dumps of one database. --places also reads out of the
-measured TTFT where a server had a place less than users; what is judged after that has seen a part of the answer. docs/log/serving.md says
-where each rule comes from."""
+last digit or to the hundredth of a millisecond, are that row once more, left out but for --repeats: the file holds dumps of one database.
+--places also reads out of the measured TTFT where a server had a place less than users; what is judged after that has seen a part of the
+answer. docs/log/serving.md says where each rule comes from."""
 import csv
 import re
 import statistics
@@ -223,7 +223,7 @@ def note(run, row, fastest):
     return ""
 
 
-def convert_serving(path, out, places):
+def convert_serving(path, out, places, every):
     table, seen, repeats = [], set(), 0
     everything = [(served(row), row) for row in rows(path)]
     whole = {same_times(run): run["ttft_ms"] for run, _ in sorted(everything, key=lambda each: len(each[0]["ttft_ms"]))}
@@ -231,7 +231,7 @@ def convert_serving(path, out, places):
         times = (row["silicon_ttft_ms"], row["silicon_tpot_ms"])
         rounded = len(run["ttft_ms"].partition(".")[2]) <= 2 and whole[same_times(run)] != run["ttft_ms"]
         repeats += times in seen or rounded
-        if times not in seen and not rounded:
+        if every or (times not in seen and not rounded):
             table.append((run, row))
         seen.add(times)
     if places:
@@ -248,12 +248,12 @@ def convert_serving(path, out, places):
         writer.writeheader()
         for run, row in table:
             writer.writerow({**run, "note": note(run, row, fastest)})
-    print(f"runs: {len(table)}\nleft out: {repeats} times the times of a run before", file=sys.stderr)
+    print(f"runs: {len(table)}\n{'kept' if every else 'left out'}: {repeats} times the times of a run before", file=sys.stderr)
     return 0
 
 
 if __name__ == "__main__":
     if "--serving" in sys.argv:
-        words = [word for word in sys.argv[1:] if word not in ("--serving", "--places")]
-        sys.exit(convert_serving(words[0], words[words.index("-o") + 1], "--places" in sys.argv))
+        words = [word for word in sys.argv[1:] if word not in ("--serving", "--places", "--repeats")]
+        sys.exit(convert_serving(words[0], words[words.index("-o") + 1], "--places" in sys.argv, "--repeats" in sys.argv))
     sys.exit(main(convert, __doc__))
