@@ -36,6 +36,7 @@ struct fusion {
     uint32_t *last; /* (node_count) the node that ends the chain of each node */
     uint32_t *next; /* (node_count) the member after this one in its chain, NONE at the end */
     uint32_t *head; /* (node_count) the first member of the chain that ends here, NONE elsewhere */
+    bool *again;    /* (node_count) chains that end here are computed again by each reader */
 };
 
 /* The nodes that a chain reads, each once, with the bytes read of it. */
@@ -45,6 +46,7 @@ struct reads {
     size_t count;
     double repeated; /* bytes read more than once, each time after the first */
     double inside;   /* bytes read of other members */
+    double more;     /* bytes read in place of chains that are computed again, over what those would write */
 };
 
 static const uint32_t *inputs_of(const struct fusion *fusion, const struct rt_node *node)
@@ -110,6 +112,46 @@ static void find_chains(struct fusion *fusion)
     free(reader);
 }
 
+static bool is_pointwise(const struct rt_graph *graph, const struct rt_node *node)
+{
+    for (uint32_t k = node->kernel; k < node->kernel + node->kernel_count; k++) {
+        enum rt_op_id op = (enum rt_op_id)graph->kernels[k].call.op;
+        if (rt_ops[op].family != RT_FAMILY_ELEMENTWISE && op != RT_OP_COPY)
+            return false;
+    }
+    return true;
+}
+
+/* Inductor computes a pointwise value again in each kernel that reads it, rather than write it, while that
+ * reads no more (torch/_inductor/ir.py: mark_reuse, of up to realize_reads_threshold, 4, values; here of one,
+ * where nothing is traded). Of models of images at inference, as below. */
+static void find_again(struct fusion *fusion)
+{
+    const struct rt_graph *graph = fusion->graph;
+    struct rt_node *nodes = graph->nodes;
+    bool inference = graph->options.image > 0 && !rt_graph_trains(graph);
+    uint32_t *readers = rt_calloc(graph->node_count + 1, sizeof *readers);
+    for (uint32_t n = 0; n < graph->node_count; n++)
+        fusion->again[n] = inference && may_join(graph, &nodes[n]) && nodes[n].input_count == 1 &&
+                           fusion->head[n] == n && is_pointwise(graph, &nodes[n]);
+    for (uint32_t to = 0; to < graph->node_count; to++)
+        for (uint32_t i = 0; i < nodes[to].input_count; i++) {
+            uint32_t from = inputs_of(fusion, &nodes[to])[i];
+            readers[from]++;
+            fusion->again[from] &=
+                to > from && nodes[to].block == nodes[from].block && may_join(graph, &nodes[to]);
+        }
+    for (uint32_t n = 0; n < graph->node_count; n++)
+        fusion->again[n] &= readers[n] > 1;
+    for (uint32_t to = 0; to < graph->node_count; to++) /* weights are counted where they are read first */
+        for (uint32_t i = 0; i < nodes[to].input_count; i++) {
+            uint32_t from = inputs_of(fusion, &nodes[to])[i];
+            nodes[to].parameters += fusion->again[from] ? nodes[from].parameters : 0;
+            nodes[from].parameters = fusion->again[from] ? 0 : nodes[from].parameters;
+        }
+    free(readers);
+}
+
 /* --- reads of a chain --- */
 
 /* Bytes that a node reads of an input: no more than it works on (a slice of a larger output). */
@@ -147,6 +189,13 @@ static struct reads chain_reads(const struct fusion *fusion, uint32_t last)
         for (uint32_t i = 0; i < graph->nodes[m].input_count; i++) {
             uint32_t from = inputs_of(fusion, &graph->nodes[m])[i];
             double bytes = read_bytes(graph, &graph->nodes[m], from);
+            while (fusion->again[from]) { /* it has one input */
+                uint32_t input = inputs_of(fusion, &graph->nodes[from])[0];
+                reads.more -= bytes;
+                bytes = read_bytes(graph, &graph->nodes[from], input);
+                reads.more += bytes;
+                from = input;
+            }
             if (fusion->last[from] == last)
                 reads.inside += bytes;
             else
@@ -268,7 +317,8 @@ static void merge(struct fusion *fusion, uint32_t last, const struct reads *read
     }
     if (!chain_gradient_reads(fusion, last))
         saved_inputs = 0;
-    double forward = phase_bytes(fusion, last, RT_FORWARD), backward = phase_bytes(fusion, last, RT_BACKWARD);
+    double forward = phase_bytes(fusion, last, RT_FORWARD) + reads->more,
+           backward = phase_bytes(fusion, last, RT_BACKWARD);
     double output = width * node->outputs, least = output + inputs + written;
     double own = always_saved(fusion, node); /* saved by the last member */
     double fused = forward - (passed + reads->inside + reads->repeated - written);
@@ -320,7 +370,7 @@ static void rebuild(struct fusion *fusion)
     for (size_t b = 0; b < graph->block_count; b++)
         graph->blocks[b].node_count = 0;
     for (uint32_t n = 0; n < graph->node_count; n++) {
-        if (fusion->last[n] != n)
+        if (fusion->last[n] != n || fusion->again[n])
             continue;
         struct rt_node node = graph->nodes[n];
         struct reads reads = chain_reads(fusion, n);
@@ -360,7 +410,9 @@ void rt_graph_fuse(struct rt_graph *graph)
     fusion.last = rt_malloc((graph->node_count + 1) * sizeof *fusion.last);
     fusion.next = rt_malloc((graph->node_count + 1) * sizeof *fusion.next);
     fusion.head = rt_malloc((graph->node_count + 1) * sizeof *fusion.head);
+    fusion.again = rt_malloc((graph->node_count + 1) * sizeof *fusion.again);
     find_chains(&fusion);
+    find_again(&fusion);
     for (uint32_t n = 0; n < graph->node_count; n++) {
         if (fusion.last[n] != n || !graph->nodes[n].fusable)
             continue;
@@ -372,6 +424,7 @@ void rt_graph_fuse(struct rt_graph *graph)
     free(fusion.last);
     free(fusion.next);
     free(fusion.head);
+    free(fusion.again);
 }
 
 /* --- layout --- */

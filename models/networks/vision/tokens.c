@@ -219,6 +219,7 @@ struct rt_tokens rt_tokens_mean(struct rt_graph *graph, const char *name, struct
     struct rt_tokens y = {RT_NO_INPUT, x.batch, 1, x.width};
     int64_t rows = x.batch * (x.count - prefix);
     y.node = rt_node_add(graph, name, x.node, RT_NO_INPUT, (double)y.batch * (double)y.width);
+    graph->nodes[y.node].fusable = true;
     rt_node_add_kernel(graph, RT_FORWARD, RT_OP_REDUCE, rows, x.width);
     if (rt_node_begin_backward(graph, y.node))
         rt_node_add_kernel(graph, RT_BACKWARD, RT_OP_DIV_SCALAR, rows, x.width)->bytes =

@@ -338,6 +338,10 @@ static void test_compiled_streams(void)
     graph = build_images("swin_t", options);
     CU_ASSERT_PTR_NOT_NULL(find_node(&graph, "norm1+roll+pad+windows+cast"));
     rt_graph_release(&graph);
+    graph = build_images("convnextv2_tiny", options); /* both readers of GELU compute it */
+    CU_ASSERT_PTR_NULL(find_node(&graph, "mlp.act"));
+    CU_ASSERT_PTR_NOT_NULL(find_node(&graph, "grn.norm"));
+    rt_graph_release(&graph);
 }
 
 RT_TESTS(RT_TEST(test_compiled_streams), RT_TEST(test_orders_of_tokens), RT_TEST(test_windows),
