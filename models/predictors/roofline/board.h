@@ -29,8 +29,9 @@ double rt_memory_for_programs_gib(const struct rt_device *device);
 /* How fast a device computes and moves for a family and dtype. A block of threads runs on one multiprocessor
  * at its share of the peak; all of them together stay within what the board's power sustains.
  *
- * Both are above the data sheet's peak where its numbers say less than the board does; no forecast is, as the
- * bound keeps to the data sheet.
+ * Both are above the data sheet's peak where its numbers say less than the board does; of forecasts only
+ * those of convolutions are (VGG-16's measure 1.2 times the sheet's on the RTX 3090), for others the sheet
+ * bounds.
  *   Clock: GeForce boards run above the boost clock of their data sheet, which is a typical one
  * (`boost_typical`): 1.1 times, where their power allows. TITANs do not: CNNs in fp32 on TITAN V and TITAN
  * RTX would be too fast. Products of the RTX 3090 exceed its peak by up to 6% in LLMServingSim's kernels.
