@@ -89,6 +89,8 @@ static const char style[] =
     ".notes{padding-left:1.2rem}.words{white-space:pre-line}\n"
     "footer{margin-top:2.5rem;border-top:1px solid var(--line);color:var(--soft);font-size:.9rem}\n"
     "@media print{main{max-width:none;padding:0}body{font-size:11pt}.copy,th button::after{display:none}"
+    "tbody th,thead "
+    "th:first-child{position:static}.tiles{grid-template-columns:repeat(auto-fit,minmax(7rem,1fr))}"
     ".box{overflow:visible;break-inside:avoid}.figures{grid-template-columns:1fr "
     "1fr!important;gap:.75rem}figure{display:block!important;grid-column:auto!important}figcaption,.legend{"
     "font-size:8.5pt}table{font-size:8.5pt}"

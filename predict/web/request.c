@@ -25,9 +25,13 @@ void rt_web_words_add(struct rt_web_words *words, char *word)
     words->word[words->count] = NULL;
 }
 
-/* A slash that letters, digits or "._-" do not stand before begins at a root or names a folder above. */
+/* A slash that letters, digits or "._-" do not stand before begins at a root or names a folder above; an
+ * address on the Hub is a name. */
 bool rt_web_is_path(const char *text)
 {
+    static const char hub[] = "https://huggingface.co/";
+    if (strncmp(text, hub, sizeof hub - 1) == 0)
+        text += sizeof hub - 1;
     if (strstr(text, "..") != NULL || strchr(text, '\\') != NULL || strchr(text, '~') != NULL)
         return true;
     for (const char *at = strchr(text, '/'); at != NULL; at = strchr(at + 1, '/'))

@@ -44,6 +44,8 @@ def same(name, path, fields, *words):
     report(name, None if status == 200 and json.loads(text) == json.loads(wanted) else (status, text[:200], wanted[:200]))
 
 
+hub = {"model": "https://huggingface.co/openai-community/gpt2-large", "gpu": "H100"}
+same("an address on the Hub is a name", "/v1/predict", hub, "predict", "-m", hub["model"], "--gpu", "H100", "--json")
 step = {"model": "gpt2", "gpu": ["H100", "L4"], "batch": [1, 8], "fail_if_not_fit": False}
 same("forecasts are the program's", "/v1/predict", step, "predict", "-m", "gpt2", "--gpu", "H100,L4", "--batch", "1,8", "--json")
 served = {"model": "llama-3.1-8b", "gpu": "H100", "isl": 256, "osl": 16, "concurrency": 4}
@@ -83,7 +85,7 @@ report("a field twice in an address", None if status == 200 and "H100" in page a
 secret = os.path.abspath("secret.json")
 open(secret, "w").write(config.replace("gpt2-large", "TOPSECRET"))
 for i, bad in enumerate([{"model": secret}, {"model": "../" * 12 + secret[1:]}, {"model": "gpt2," + secret}, {"gpu": secret}, {"host": "/etc/hostname"},
-                         {"cluster": secret}, {"model": "/proc/self/environ"}, {"model": "file://" + secret}, {"model": "a/../../" + secret},
+                         {"cluster": secret}, {"model": "/proc/self/environ"}, {"model": "file://" + secret}, {"model": "https://huggingface.co/" + secret}, {"model": "https://huggingface.co/.." + secret}, {"model": "a/../../" + secret},
                          {"as": secret}, {"model": [secret]}, {"model": {"a": secret}}, {"contexts": "~/x"}, {"model": "gpt2=" + secret}]):
     fields = {"model": "gpt2", "gpu": "H100", **bad}
     for path in ("/v1/forecast", "/v1/predict"):
