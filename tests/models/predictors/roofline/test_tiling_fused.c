@@ -55,6 +55,19 @@ static void test_causal(void)
     RT_ASSERT_NEAR(tiling.fused.compute_us, 1e6 * 8 * whole / (a100.bf16_matrix_tflops * 1e12 / 108), 1e-12);
 }
 
+/* A block that decodes waits for its keys; blocks that share a multiprocessor hide that from one another. */
+static void test_decoding_blocks_wait(void)
+{
+    find_devices();
+    const int64_t alone[8] = {1, 1, 16383, 32, 32, 128, 0, 0}, crowd[8] = {27, 1, 16383, 32, 32, 128, 0, 0};
+    double tile = 1e6 * 4 * 64 * 128 * 128 / (a100.bf16_matrix_tflops * 1e12 / 108),
+           load = 2.0 * 128 * 128 * 2 / 32 / 1410;
+    struct rt_attention_tiling tiling = tiling_of(RT_OP_ATTENTION_GENERATION, alone, &a100);
+    RT_ASSERT_NEAR(tiling.fused.compute_us, 128 * (tile + load), 1e-9);
+    tiling = tiling_of(RT_OP_ATTENTION_GENERATION, crowd, &a100); /* 8 waves */
+    RT_ASSERT_NEAR(tiling.fused.compute_us, 8 * 128 * tile, 1e-9);
+}
+
 /* A window of 256: from the third block on, three tiles. A cache: all blocks see it. */
 static void test_window_and_cache(void)
 {
@@ -302,7 +315,7 @@ static void test_features_are_finite(void)
     }
 }
 
-RT_TESTS(RT_TEST(test_causal), RT_TEST(test_window_and_cache), RT_TEST(test_heads_that_share_keys),
-         RT_TEST(test_splits), RT_TEST(test_memory), RT_TEST(test_experts), RT_TEST(test_expert_parallelism),
-         RT_TEST(test_kernels_of_servers), RT_TEST(test_experts_of_servers),
-         RT_TEST(test_features_are_finite))
+RT_TESTS(RT_TEST(test_causal), RT_TEST(test_decoding_blocks_wait), RT_TEST(test_window_and_cache),
+         RT_TEST(test_heads_that_share_keys), RT_TEST(test_splits), RT_TEST(test_memory),
+         RT_TEST(test_experts), RT_TEST(test_expert_parallelism), RT_TEST(test_kernels_of_servers),
+         RT_TEST(test_experts_of_servers), RT_TEST(test_features_are_finite))
