@@ -270,8 +270,8 @@ static void pool_modes(const struct rt_evaluation *evaluation, enum rt_scored_ke
 }
 
 /* The grade of its forecast, or what the run itself says. */
-static void run_property(const struct rt_dataset *dataset, const struct rt_scored_run *run, const char *name, char *out,
-                         size_t size)
+static void run_property(const struct rt_dataset *dataset, const struct rt_scored_run *run, const char *name,
+                         char *out, size_t size)
 {
     if (strcmp(name, "grade") == 0)
         snprintf(out, size, "%s", rt_grades[rt_trust_grade(&run->trust)]);
@@ -279,46 +279,57 @@ static void run_property(const struct rt_dataset *dataset, const struct rt_score
         rt_run_property(dataset, run->workload, name, out, size);
 }
 
-/* Gives every run its value of a property, or of several as one text; RT_ENOTFOUND where no run has one of
- * them. */
-static int mark_property(struct rt_evaluation *evaluation, const struct rt_dataset *dataset,
-                         const struct rt_names *names, struct rt_strings *values)
+/* RT_ENOTFOUND where no run has one of the properties; asked before forecasts take their time. */
+static int check_properties(const struct rt_dataset *dataset, const char *property)
 {
-    bool *any = rt_calloc(names->count + 1, sizeof *any);
+    char *list = rt_strdup(property);
+    struct rt_names names = rt_run_property_names(list);
+    int status = RT_OK;
+    for (size_t n = 0; n < names.count && status == RT_OK; n++) {
+        char value[160] = "";
+        bool any = strcmp(names.name[n], "grade") == 0;
+        for (size_t w = 0; w < dataset->workload_count && !any; w++) {
+            rt_run_property(dataset, &dataset->workloads[w], names.name[n], value, sizeof value);
+            any = value[0] != '\0';
+        }
+        if (!any)
+            status = rt_fail(
+                RT_ENOTFOUND,
+                "{by} %s: no run has a property or attribute of that name; gpu, model, batch, seq, option, "
+                "dtype, backend and grade are some",
+                names.name[n]);
+    }
+    rt_names_release(&names);
+    free(list);
+    return status;
+}
+
+/* Gives every run its value of a property, or of several as one text. */
+static void mark_property(struct rt_evaluation *evaluation, const struct rt_dataset *dataset,
+                          const struct rt_names *names, struct rt_strings *values)
+{
     for (size_t r = 0; r < evaluation->row_count; r++) {
         char value[160];
         struct rt_text joined = {0};
         for (size_t n = 0; n < names->count; n++) {
             run_property(dataset, &evaluation->run[r], names->name[n], value, sizeof value);
-            any[n] |= value[0] != '\0';
             rt_text_item(&joined, " ", "%s", value);
         }
         evaluation->groups[r].key[RT_KEY_PROPERTY] = rt_strings_add(values, joined.text, joined.length);
         rt_text_release(&joined);
     }
-    const char *missing = names->count == 0 ? "" : NULL;
-    for (size_t n = 0; missing == NULL && n < names->count; n++)
-        missing = any[n] ? NULL : names->name[n];
-    free(any);
-    if (missing == NULL)
-        return RT_OK;
-    return rt_fail(
-        RT_ENOTFOUND,
-        "{by} %s: no run has a property or attribute of that name; gpu, model, batch, seq, option, "
-        "dtype, backend and grade are some",
-        missing);
 }
 
 /* Of each value of a property x mode, in the order of the rows. */
-static int pool_property(struct rt_evaluation *evaluation, const struct rt_dataset *dataset,
-                         const char *property)
+static void pool_property(struct rt_evaluation *evaluation, const struct rt_dataset *dataset,
+                          const char *property)
 {
     struct rt_scored_pools *to = &evaluation->by[evaluation->by_count++];
     char *list = rt_strdup(property);
     struct rt_names names = rt_run_property_names(list);
     struct rt_strings values = {0};
-    int status = mark_property(evaluation, dataset, &names, &values);
-    for (int32_t v = 0; status == RT_OK && v < (int32_t)values.count; v++)
+    mark_property(evaluation, dataset, &names, &values);
+    for (int32_t v = 0; v < (int32_t)values.count; v++)
         for (int mode = 0; mode < RT_MODE_COUNT; mode++)
             rt_scored_pool(evaluation, to, rt_strings_get(&values, v), rt_modes[mode],
                            (struct rt_scored_where){RT_KEY_PROPERTY, v},
@@ -326,20 +337,11 @@ static int pool_property(struct rt_evaluation *evaluation, const struct rt_datas
     rt_strings_release(&values);
     rt_names_release(&names);
     free(list);
-    return status;
 }
 
-static int pool_properties(struct rt_evaluation *evaluation, const struct rt_dataset *dataset)
+static void add_pools(struct rt_evaluation *evaluation, const struct rt_dataset *dataset)
 {
     const struct rt_names *by = evaluation->options.by;
-    int status = RT_OK;
-    for (size_t b = 0; by != NULL && status == RT_OK && b < by->count; b++)
-        status = pool_property(evaluation, dataset, by->name[b]);
-    return status;
-}
-
-static void add_pools(struct rt_evaluation *evaluation)
-{
     static const struct {
         const char *scope;
         struct rt_scored_where where;
@@ -347,6 +349,8 @@ static void add_pools(struct rt_evaluation *evaluation)
                   {"fitted", {RT_KEY_HELD_OUT, 0}},
                   {"held out", {RT_KEY_HELD_OUT, 1}},
                   {"every column", {RT_KEY_EVERY_TIME, 1}}};
+    for (size_t b = 0; by != NULL && b < by->count; b++)
+        pool_property(evaluation, dataset, by->name[b]);
     mark_every_time(evaluation);
     pool_modes(evaluation, RT_KEY_DEVICE, &evaluation->devices);
     pool_modes(evaluation, RT_KEY_MODEL, &evaluation->models);
@@ -362,7 +366,11 @@ int rt_evaluate_workloads(const struct rt_dataset *dataset, const struct rt_cand
                           size_t count, const struct rt_evaluate_options *options, struct rt_evaluation *out)
 {
     struct rt_evaluation evaluation;
-    int status = rt_evaluation_init(&evaluation, candidates, count, options, RT_TARGET_LATENCY,
+    int status = RT_OK;
+    for (size_t b = 0; options->by != NULL && b < options->by->count && status == RT_OK; b++)
+        status = check_properties(dataset, options->by->name[b]);
+    if (status == RT_OK)
+        status = rt_evaluation_init(&evaluation, candidates, count, options, RT_TARGET_LATENCY,
                                     dataset->workload_count);
     if (status != RT_OK)
         return status;
@@ -379,13 +387,11 @@ int rt_evaluate_workloads(const struct rt_dataset *dataset, const struct rt_cand
         status = rt_evaluation_refuse_empty(&evaluation);
     if (status == RT_OK && options->published != NULL)
         status = rt_published_read(dataset, &evaluation);
-    if (status == RT_OK)
-        status = pool_properties(&evaluation, dataset);
     if (status != RT_OK) {
         rt_evaluation_release(&evaluation);
         return status;
     }
-    add_pools(&evaluation);
+    add_pools(&evaluation, dataset);
     *out = evaluation;
     return RT_OK;
 }
