@@ -2,6 +2,7 @@
 #include "predict/step/uncertainty.h"
 #include "base/status.h"
 #include "predict/step/launches.h"
+#include "predict/step/passes.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -11,15 +12,15 @@ static const double SUM_HALF = 0.08;
 
 /* The same of what kernels wait for the host: those of public runs (host.c) lie 0.33 around their mean in ln,
  * one standard deviation of seven, so 0.6 to 0.7. A host that was measured is known to 0.2, which is not
- * counted. The default is the fastest of them: the slowest that runs one GPU takes 2.45 times as long. */
-static const double HOST_HALF = 0.7, SLOWEST_HOST = 0.9;
+ * counted. The default is the fastest of them: the slowest that runs one GPU takes so many us an operator. */
+static const double HOST_HALF = 0.7, SLOWEST_US = 49;
 
-/* Of the whole step: of what it waits, or of what it would wait for the slowest host. */
+/* Of the whole step: of what it waits, or of what it would wait for a slower host. */
 static double host_half(const struct rt_forecast *forecast, double waits, double level)
 {
-    double scale = rt_interval_scale(level);
-    return fmax(waits * HOST_HALF * scale,
-                SLOWEST_HOST * scale + log(forecast->launched_us / forecast->total_us));
+    double scale = rt_interval_scale(level), half = HOST_HALF * scale;
+    double slower = log(SLOWEST_US / rt_forecast_host(forecast)->forward_us) * scale;
+    return fmax(waits * half, fmax(half, slower) + log(forecast->launched_us / forecast->total_us));
 }
 
 /* Squared sum, over the kernels, of what is a kernel's own in its launches: time x half-width. */
