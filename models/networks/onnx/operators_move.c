@@ -328,6 +328,14 @@ static int space_depth_shape(const struct rt_onnx_at *at)
     return RT_OK;
 }
 
+/* PyTorch writes a slice, or what indices name, where it is (x[...] = y): torch.export makes a new tensor of
+ * it in the file alone. */
+static bool lower_scatter(struct rt_onnx_lowering *l)
+{
+    rt_onnx_lower_move(l, RT_OP_INDEX, 2 * rt_onnx_lower_bytes(l, rt_onnx_lower_in(l, 2)));
+    return true;
+}
+
 const struct rt_onnx_operator rt_onnx_move_rows[] = {
     {"Concat", 1, .shapes = concat_shape, .fold = fold_concat, .lower = lower_concat, .op = RT_OP_CONCAT},
     {"Gather", 2, .shapes = gather_shape, .fold = fold_gather, .lower = lower_gather, .op = RT_OP_INDEX,
@@ -336,7 +344,7 @@ const struct rt_onnx_operator rt_onnx_move_rows[] = {
     {"GatherND", 2, .shapes = gather_nd_shape, .lower = rt_onnx_lower_made, .op = RT_OP_INDEX},
     {"Scatter", 3, .shapes = rt_onnx_same, .lower = rt_onnx_lower_once, .op = RT_OP_INDEX},
     {"ScatterElements", 3, .shapes = rt_onnx_same, .lower = rt_onnx_lower_once, .op = RT_OP_INDEX},
-    {"ScatterND", 3, .shapes = rt_onnx_same, .lower = rt_onnx_lower_once, .op = RT_OP_INDEX},
+    {"ScatterND", 3, .shapes = rt_onnx_same, .lower = lower_scatter, .op = RT_OP_INDEX},
     {"TensorScatter", 2, .shapes = rt_onnx_same, .lower = rt_onnx_lower_once, .op = RT_OP_INDEX},
     {"ReverseSequence", 2, .shapes = rt_onnx_same, .lower = rt_onnx_lower_once, .op = RT_OP_INDEX},
     {"Trilu", 1, .shapes = rt_onnx_same, .lower = rt_onnx_lower_made, .op = RT_OP_COPY},
