@@ -171,7 +171,7 @@ void rt_print_markdown(FILE *file, const char *text, enum rt_markdown kind)
 
 /* ---- HTML ---- */
 
-void rt_text_add_html(struct rt_text *out, const char *text)
+static void add_html(struct rt_text *out, const char *text)
 {
     static const char signs[] = "&<>\"'";
     static const char *const entities[] = {"&amp;", "&lt;", "&gt;", "&quot;", "&#39;", ""};
@@ -187,7 +187,7 @@ void rt_text_add_html(struct rt_text *out, const char *text)
 void rt_html_text(const char *text, FILE *file)
 {
     struct rt_text html = {0};
-    rt_text_add_html(&html, text);
+    add_html(&html, text);
     fputs(html.length > 0 ? html.text : "", file);
     rt_text_release(&html);
 }

@@ -48,5 +48,4 @@ char *rt_text_bar(double share);
 
 /* Text of HTML or SVG, also between double quotes of an attribute: & < > " ' as entities, control characters
  * and what is no UTF-8 as in printable.h; line ends stay. */
-void rt_text_add_html(struct rt_text *out, const char *text);
 void rt_html_text(const char *text, FILE *file);

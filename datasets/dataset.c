@@ -181,7 +181,8 @@ static int32_t *map_groups(struct rt_dataset *to, const struct rt_dataset *from)
     return map;
 }
 
-bool rt_dataset_is_probed(const struct rt_dataset *dataset, int32_t device, size_t field)
+/* Was that field of a device probed, by the attributes of its samples and workloads? */
+static bool is_probed(const struct rt_dataset *dataset, int32_t device, size_t field)
 {
     char *name = rt_format("%s_source", rt_device_fields[field].key);
     int32_t group = -1, last = -1;
@@ -206,8 +207,7 @@ static void take_best(struct rt_dataset *to, int32_t there, const struct rt_data
 {
     for (size_t f = 0; f < rt_device_field_count; f++) {
         double *x = rt_device_value(&to->devices[there], f), *y = rt_device_value(described, f);
-        if (!isnan(*x) && !isnan(*y) && *x != *y && rt_dataset_is_probed(to, there, f) &&
-            rt_dataset_is_probed(from, device, f))
+        if (!isnan(*x) && !isnan(*y) && *x != *y && is_probed(to, there, f) && is_probed(from, device, f))
             *x = *y = fmax(*x, *y);
     }
 }

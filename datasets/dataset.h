@@ -98,8 +98,6 @@ const char *rt_dataset_attribute(const struct rt_dataset *dataset, int32_t group
 /* The attribute "FIELD_source" begins with this where a device's number was probed: it is the best of many
  * runs, and another session's may be a few percent off. */
 #define RT_PROBED "best of "
-/* Was that field (of rt_device_fields) of a device probed, by the attributes of its samples and workloads? */
-bool rt_dataset_is_probed(const struct rt_dataset *dataset, int32_t device, size_t field);
 
 /* Appends all of `from`: devices, groups and strings are matched or added. Exact duplicates stay: see
  * rt_dataset_drop_duplicates. Of a number that was probed in both the larger is kept, whatever the order;

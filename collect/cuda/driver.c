@@ -202,7 +202,9 @@ static void *open_in(const char *folder, const char *sub, const char *name)
     return library;
 }
 
-void *rt_cuda_open_library(const char *const *names)
+/* The first of `names` (NULL-terminated) that exists in the loader's path or the folders of CUDA_HOME or
+ * /usr/local/cuda. */
+static void *open_library(const char *const *names)
 {
     const char *const homes[] = {getenv("CUDA_HOME"), getenv("CUDA_PATH"), "/usr/local/cuda"};
     static const char *const subs[] = {"lib64", "lib", "targets/x86_64-linux/lib", "extras/CUPTI/lib64"};
@@ -228,7 +230,7 @@ enum rt_cuda_found rt_cuda_library_load(const struct rt_cuda_library *library, v
 {
     const char *own[] = {getenv(library->variable), NULL};
     bool named = own[0] != NULL && own[0][0] != '\0';
-    void *handle = rt_cuda_open_library(named ? own : library->files);
+    void *handle = open_library(named ? own : library->files);
     *lacks = NULL;
     if (handle == NULL)
         return RT_CUDA_ABSENT;

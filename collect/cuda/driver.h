@@ -86,10 +86,6 @@ int rt_cuda_check(CUresult result, const char *device, const char *call);
  * is lost to this worker. Out of memory, or an unsupported or invalid launch, is no such error. */
 bool rt_cuda_is_sticky(CUresult result);
 
-/* Opens the first of `names` (NULL-terminated) that exists in the loader's path, the folders of CUDA_HOME or
- * /usr/local/cuda; NULL where none does. For cuBLASLt, cuDNN and CUPTI. */
-void *rt_cuda_open_library(const char *const *names);
-
 /*
  * cuBLASLt, cuDNN or CUPTI, opened when it is first needed and called through a table of functions: nothing
  * of it is linked, and a test can replace it.

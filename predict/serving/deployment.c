@@ -77,7 +77,8 @@ static void describe(const struct rt_deployment_options *options, struct rt_depl
     };
 }
 
-struct rt_anchor rt_deployment_anchor(const struct rt_deployment_options *options)
+/* What measured runs that a predictor was calibrated to say of a model's steps on a device. */
+static struct rt_anchor anchor_of(const struct rt_deployment_options *options)
 {
     const struct rt_server *server = options->cost.server != NULL ? options->cost.server : rt_server_hidden();
     const struct rt_anchor_kind kind = {.server = server->name,
@@ -156,7 +157,7 @@ static int add_draft(const struct rt_deployment_options *options, const struct r
 int rt_deployment_init(const struct rt_deployment_options *options, struct rt_deployment *out)
 {
     struct rt_step_cost_options cost = grid_of(options);
-    struct rt_anchor anchor = rt_deployment_anchor(options);
+    struct rt_anchor anchor = anchor_of(options);
     cost.scale = exp(anchor.ln_factor);
     cost.captured = options->scheduler.graph_pieces ? options->scheduler.graph_most : 0;
     if (options->draft != NULL) /* a check has so many rows of each */

@@ -38,9 +38,6 @@ struct rt_deployment_options {
     const struct rt_draft *draft;   /* NULL: none */
 };
 
-/* What measured runs that a predictor was calibrated to say of a model's steps on a device. */
-struct rt_anchor rt_deployment_anchor(const struct rt_deployment_options *options);
-
 struct rt_deployment {
     struct rt_step_cost *cost, *draft;
     struct rt_speculation *speculation; /* NULL without a draft, as it is */

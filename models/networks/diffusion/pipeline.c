@@ -27,7 +27,7 @@ struct rt_latents rt_diffusion_latents(const struct rt_diffusion *pipeline, cons
                                .width = rt_diffusion_or(o->image_width, o->image) / pipeline->squeeze};
 }
 
-int64_t rt_diffusion_passes(const struct rt_diffusion *pipeline, const struct rt_graph *graph)
+static int64_t passes(const struct rt_diffusion *pipeline, const struct rt_graph *graph)
 {
     if (rt_graph_trains(graph)) /* of one time, without guidance */
         return 1;
@@ -47,6 +47,6 @@ void rt_diffusion_block(const struct rt_diffusion *pipeline, struct rt_graph *gr
     char *text = rt_format("%s %s", rt_diffusion_parts[RT_DIFFUSION_DENOISE], name);
     const char *kept = rt_graph_text(graph, text, strlen(text));
     free(text);
-    rt_graph_add_block(graph, kept, RT_BLOCK_LAYER, layers * rt_diffusion_passes(pipeline, graph));
+    rt_graph_add_block(graph, kept, RT_BLOCK_LAYER, layers * passes(pipeline, graph));
     graph->blocks[graph->block_count - 1].distinct = layers * rt_diffusion_or(pipeline->experts, 1);
 }

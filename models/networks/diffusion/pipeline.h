@@ -68,8 +68,7 @@ struct rt_latents {
     int64_t batch, frames, height, width; /* frames: 1 of images */
 };
 struct rt_latents rt_diffusion_latents(const struct rt_diffusion *pipeline, const struct rt_graph *graph);
-/* Passes of the denoiser, and its batch in each. */
-int64_t rt_diffusion_passes(const struct rt_diffusion *pipeline, const struct rt_graph *graph);
+/* Of the denoiser in each pass. */
 int64_t rt_diffusion_batch(const struct rt_diffusion *pipeline, const struct rt_graph *graph);
 
 /* A block of the denoiser that runs `layers` times a pass. */
