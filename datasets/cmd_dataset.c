@@ -23,7 +23,7 @@
 struct arguments {
     struct rt_names names; /* files and folders, in order */
     struct rt_names reports;
-    const char *out, *format, *source, *licence;
+    const char *out, *format, *source, *licence, *gpu;
     int threads;
     size_t max_impossible;
     bool json, quiet, strict, sort, overwrite;
@@ -217,11 +217,14 @@ static void set_text(char **text, const char *value)
 static int run_import(const struct rt_command_line *line)
 {
     const struct arguments *arguments = line->options;
-    const struct rt_import_options options = {arguments->threads, arguments->quiet, arguments->strict};
+    const struct rt_import_options options = {arguments->threads, arguments->quiet, arguments->strict,
+                                              arguments->gpu};
     struct rt_import_report report = {0};
     struct rt_dataset dataset;
     double start = rt_clock();
     int status = rt_outputs_check(line);
+    if (status == RT_OK && arguments->gpu != NULL && strcmp(arguments->format, "table") != 0)
+        status = rt_fail(RT_EUSAGE, "--gpu is for --format table: others name their devices");
     if (status == RT_OK)
         status = rt_import(arguments->format, arguments->names.name[0], &options, &dataset, &report);
     if (status == RT_OK) {
@@ -533,6 +536,8 @@ static const struct rt_option import_options[] = {
      "neusight, aiconfigurator, csv (what export wrote), workloads (runs of models), or table: a row a "
      "kernel with op, dtype, "
      "device, the op's dims by their names, such as m, n, k, and us"},
+    {"gpu", 0, "NAME", RT_TEXT(struct arguments, gpu, .suggests = rt_device_suggest, .also = "device"),
+     "The device of a table that has no column of that name"},
     {"output", 'o', "FILE.h5", RT_TEXT(struct arguments, out, WRITES_DATASET), "The dataset to write"},
     {"threads", 't', "N", RT_INTEGER(struct arguments, threads, 1, RT_THREADS_MAX),
      "Files are read in N threads (default: every processor)"},

@@ -74,7 +74,8 @@ void rt_import_report_finish(struct rt_import_report *report);
 struct rt_import_options {
     int threads; /* files are read side by side on so many; 0: all cores. The result does not depend on it */
     bool quiet;
-    bool strict; /* anything refused or skipped ends the import */
+    bool strict;     /* anything refused or skipped ends the import */
+    const char *gpu; /* of a table that has no column of devices; NULL: none */
 };
 
 /* A source of measurements: a file of this folder defines it, and import.c lists it. */

@@ -1,6 +1,7 @@
 /*
  * A flat table of kernels, as people write one by hand: CSV, a row each with op, dtype, device (a name of the
- * catalogue), the op's dims by their names and the time in us. `batch` is 1 where it is not given.
+ * catalogue; the options name that of a table without), the op's dims by their names and the time in us.
+ * `batch` is 1 where it is not given.
  *
  *     op,m,n,k,dtype,device,us
  *     gemm,4096,4096,4096,bf16,H100,260
@@ -20,6 +21,7 @@ struct table {
     const struct rt_csv_field *row;
     int column[COLUMNS];
     struct rt_dataset *dataset;
+    const char *gpu;        /* in place of the column; NULL: none */
     struct rt_strings said; /* names of devices, and their rows of the dataset: the catalogue is asked once */
     int32_t *device;
     int32_t group;
@@ -37,12 +39,14 @@ static bool is_dim(const char *name)
 static int find_columns(struct table *table)
 {
     for (int c = 0; c < COLUMNS; c++)
-        if ((table->column[c] = rt_csv_find(table->csv, names[c])) < 0)
-            return rt_fail(
-                RT_EFORMAT,
-                "%s:1: has no column \"%s\"; a table has op, dtype, device, the op's dims by their names "
-                "(m, n, k; rows, cols ...) and us",
-                rt_csv_path(table->csv), names[c]);
+        if ((table->column[c] = rt_csv_find(table->csv, names[c])) < 0 && (c != DEVICE || table->gpu == NULL))
+            return rt_fail(RT_EFORMAT,
+                           "%s:1: has no column \"%s\"; a table has op, dtype, device (or give {gpu}), the "
+                           "op's dims by their "
+                           "names (m, n, k; rows, cols ...) and us",
+                           rt_csv_path(table->csv), names[c]);
+    if (table->column[DEVICE] >= 0 && table->gpu != NULL)
+        return rt_fail(RT_EUSAGE, "%s:1: has a column \"device\"; leave out {gpu}", rt_csv_path(table->csv));
     for (size_t c = 0; c < rt_csv_columns(table->csv); c++) {
         const char *name = rt_csv_header(table->csv, c);
         bool known = is_dim(name);
@@ -85,16 +89,16 @@ static int read_dims(const struct table *table, const struct rt_op *op, int64_t 
 /* Its row of the dataset, added where it is new; -1: no such device. */
 static int32_t find_device(struct table *table)
 {
-    const struct rt_csv_field *cell = &table->row[table->column[DEVICE]];
+    const char *text = table->gpu != NULL ? table->gpu : table->row[table->column[DEVICE]].text;
     struct rt_device device;
-    size_t before = table->said.count, name = (size_t)rt_strings_add(&table->said, cell->text, cell->length);
+    size_t before = table->said.count, name = (size_t)rt_strings_add(&table->said, text, strlen(text));
     if (name == before) {
         table->device = rt_realloc(table->device, before + 1, sizeof *table->device);
         table->device[name] = -1;
     }
     if (table->device[name] >= 0)
         return table->device[name];
-    if (rt_device_named(cell->text, &device) != RT_OK) {
+    if (rt_device_named(text, &device) != RT_OK) {
         rt_fail_context(RT_EFORMAT, "%s:%zu", rt_csv_path(table->csv), rt_csv_line(table->csv));
         return -1;
     }
@@ -106,7 +110,7 @@ static int read_sample(struct table *table, struct rt_sample *sample)
 {
     const struct rt_csv_field *cell[COLUMNS];
     for (int c = 0; c < COLUMNS; c++)
-        if ((cell[c] = &table->row[table->column[c]])->missing)
+        if (table->column[c] >= 0 && (cell[c] = &table->row[table->column[c]])->missing)
             return rt_csv_fail(table->csv, "has no %s", names[c]);
     int op = rt_op_find(cell[OP]->text), dtype = rt_dtype_find(cell[DTYPE]->text);
     if (op < 0)
@@ -148,8 +152,7 @@ static void take_row(struct table *table, bool whole, struct rt_import_report *r
 static int import(const char *path, const struct rt_import_options *options, struct rt_dataset *out,
                   struct rt_import_report *report)
 {
-    (void)options;
-    struct table table = {.dataset = out};
+    struct table table = {.dataset = out, .gpu = options->gpu};
     int status = rt_csv_open(path, &table.csv), got = RT_CSV_END;
     if (status != RT_OK)
         return status;

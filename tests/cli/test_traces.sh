@@ -53,6 +53,13 @@ refuses "strict" 1 "bad.csv:3: gemm has no k" "$ROOFTILE" dataset import --forma
 printf 'op,dtype,device,us,speed\n' >columns.csv
 refuses "a column of nothing" 1 '"speed" is no dim of any op' "$ROOFTILE" dataset import --format table columns.csv -o c.h5
 echo op,dtype,device >no_time.csv
+printf 'op,m,n,k,dtype,us\ngemm,128,256,512,fp16,10\n' >flat.csv
+refuses "no device" 1 'has no column "device"; a table has op, dtype, device (or give --gpu)' "$ROOFTILE" dataset import --format table flat.csv -o c.h5
+succeeds "a device for all rows" "$ROOFTILE" dataset import --format table flat.csv --gpu H100 -o flat.h5 --quiet
+"$ROOFTILE" dataset info flat.h5 >info 2>/dev/null
+holds "it is that one" "NVIDIA H100 80GB HBM3" info
+refuses "both" 2 'has a column "device"; leave out --gpu' "$ROOFTILE" dataset import --format table table.csv --gpu H100 -o c.h5
+refuses "another format" 2 "--gpu is for --format table" "$ROOFTILE" dataset import --format csv . --gpu H100 -o c.h5
 refuses "no time" 1 'has no column "us"' "$ROOFTILE" dataset import --format table no_time.csv -o c.h5
 
 # Cut off anywhere, or with bytes changed: never more than a sentence.

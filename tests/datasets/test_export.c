@@ -11,7 +11,7 @@
 static int import(const char *format, const char *path, struct rt_dataset *out,
                   struct rt_import_report *report)
 {
-    const struct rt_import_options options = {1, true, false};
+    const struct rt_import_options options = {1, true, false, NULL};
     *report = (struct rt_import_report){0};
     return rt_import(format, path, &options, out, report);
 }

@@ -19,7 +19,7 @@ const char *__lsan_default_suppressions(void)
 
 static void load_mini(struct rt_dataset *out)
 {
-    const struct rt_import_options options = {1, true, true};
+    const struct rt_import_options options = {1, true, true, NULL};
     struct rt_import_report report = {0};
     RT_ASSERT_OK(rt_import("neusight", MINI "neusight_mini/per_gpu", &options, out, &report));
     rt_import_report_release(&report);
@@ -366,7 +366,7 @@ static void test_other_files(void)
 
 static void test_real(const char *variable, const char *name)
 {
-    const struct rt_import_options options = {0, true, false};
+    const struct rt_import_options options = {0, true, false, NULL};
     struct rt_import_report report = {0};
     const char *tree = rt_test_data(variable, name), *path = rt_test_path("real.h5");
     struct rt_dataset d;
