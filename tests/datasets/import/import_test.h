@@ -13,7 +13,7 @@ static struct rt_import_report report;
 
 static inline int import(const char *format, const char *path, int threads, bool strict)
 {
-    const struct rt_import_options options = {threads, true, strict};
+    const struct rt_import_options options = {threads, true, strict, NULL};
     rt_import_report_release(&report);
     rt_dataset_release(&imported);
     return rt_import(format, path, &options, &imported, &report);
