@@ -48,8 +48,8 @@ static void test_thinning(void)
     struct rt_plot_axis axis[2];
     rt_plot_find_axes(line, axis);
     CU_ASSERT_DOUBLE_EQUAL(axis[0].low, 0, 0);
-    CU_ASSERT_PTR_NOT_NULL(strstr(ends, "d=\"M52.0,316.0L"));
-    CU_ASSERT_PTR_NOT_NULL(strstr(ends, "L444.4,41.7\"/>"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(ends, "d=\"M57.0,316.0L"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(ends, "L444.6,41.7\"/>"));
     free(points);
     free(ends);
     free(many);
