@@ -42,8 +42,7 @@ static int find_columns(struct table *table)
         if ((table->column[c] = rt_csv_find(table->csv, names[c])) < 0 && (c != DEVICE || table->gpu == NULL))
             return rt_fail(RT_EFORMAT,
                            "%s:1: has no column \"%s\"; a table has op, dtype, device (or give {gpu}), the "
-                           "op's dims by their "
-                           "names (m, n, k; rows, cols ...) and us",
+                           "op's dims by their names (m, n, k; rows, cols ...) and us",
                            rt_csv_path(table->csv), names[c]);
     if (table->column[DEVICE] >= 0 && table->gpu != NULL)
         return rt_fail(RT_EUSAGE, "%s:1: has a column \"device\"; leave out {gpu}", rt_csv_path(table->csv));
@@ -153,7 +152,10 @@ static int import(const char *path, const struct rt_import_options *options, str
                   struct rt_import_report *report)
 {
     struct table table = {.dataset = out, .gpu = options->gpu};
-    int status = rt_csv_open(path, &table.csv), got = RT_CSV_END;
+    struct rt_device device;
+    int status = options->gpu != NULL ? rt_device_named(options->gpu, &device) : RT_OK, got = RT_CSV_END;
+    if (status == RT_OK)
+        status = rt_csv_open(path, &table.csv);
     if (status != RT_OK)
         return status;
     status = find_columns(&table);

@@ -214,15 +214,21 @@ static void window_values(const float *x, bool last, int64_t at, float *most, fl
         }
 }
 
-static void run_pooling(enum rt_op_id op, enum rt_variant variant)
+static struct rt_cuda_job pooling_job(struct rt_cuda_gpu *gpu, enum rt_op_id op, enum rt_variant variant)
 {
-    struct rt_cuda_gpu gpu = gpu_of(90);
     struct rt_task task = task_of(op, RT_FP32, (int64_t[]){2, 3, 6, 7, 3, 2, 1, 0});
     task.variant = variant;
     struct rt_cuda_job job;
     const char *refused = NULL;
-    RT_ASSERT_OK(rt_cuda_dnn_job(&gpu, &task, &job, &refused));
+    RT_ASSERT_OK(rt_cuda_dnn_job(gpu, &task, &job, &refused));
     CU_ASSERT_PTR_NULL_FATAL(refused);
+    return job;
+}
+
+static void run_pooling(enum rt_op_id op, enum rt_variant variant)
+{
+    struct rt_cuda_gpu gpu = gpu_of(90);
+    struct rt_cuda_job job = pooling_job(&gpu, op, variant);
     CU_ASSERT_EQUAL(job.operand[1].bytes, 4u * 2 * 3 * 3 * 4);
     struct memory memory = fill(&job);
     CU_ASSERT_EQUAL(job.launch(&job, memory.operand, memory.workspace), CUDA_SUCCESS);
@@ -251,12 +257,7 @@ static void test_pooling_is_right(void)
 static void run_pooling_gradient(enum rt_op_id op, enum rt_variant variant)
 {
     struct rt_cuda_gpu gpu = gpu_of(90);
-    struct rt_task task = task_of(op, RT_FP32, (int64_t[]){2, 3, 6, 7, 3, 2, 1, 0});
-    task.variant = variant;
-    struct rt_cuda_job job;
-    const char *refused = NULL;
-    RT_ASSERT_OK(rt_cuda_dnn_job(&gpu, &task, &job, &refused));
-    CU_ASSERT_PTR_NULL_FATAL(refused);
+    struct rt_cuda_job job = pooling_job(&gpu, op, variant);
     CU_ASSERT_EQUAL_FATAL(job.operands, 4);
     struct memory memory = fill(&job);
     bool last = variant == RT_NHWC, largest = op == RT_OP_MAX_POOL2D_BACKWARD;

@@ -137,7 +137,7 @@ static void add_pieces(const struct launched *l, struct rt_text *out)
         ADD(out, "--num-layers-per-virtual-pipeline-stage %" PRId64, layers / pieces);
 }
 
-/* Megatron-LM, megatron/training/arguments.py. */
+/* What Megatron-LM captures. */
 static void add_graphs(const struct launched *l, struct rt_text *out)
 {
     bool experts = l->request->source->model.experts.count > 0;
@@ -149,6 +149,7 @@ static void add_graphs(const struct launched *l, struct rt_text *out)
             experts ? " moe_router moe_preprocess" : " mlp");
 }
 
+/* Megatron-LM, megatron/training/arguments.py. */
 static void add_megatron(const struct launched *l, struct rt_text *out)
 {
     add_torchrun(l, l->graph->alternates ? "pretrain_mamba.py" : "pretrain_gpt.py", out);
