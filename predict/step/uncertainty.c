@@ -20,9 +20,8 @@ static const double HOST_HALF = 0.7, SLOWEST_US = 49;
 static double host_half(const struct rt_forecast *forecast, double waits, double level)
 {
     double scale = rt_interval_scale(level), half = HOST_HALF * scale;
-    double slower = isnan(forecast->options.host_us)
-                        ? log(SLOWEST_US / rt_forecast_host(forecast)->forward_us) * scale
-                        : 0; /* it was said */
+    bool said = forecast->options.host != NULL || !isnan(forecast->options.host_us);
+    double slower = said ? 0 : log(SLOWEST_US / rt_forecast_host(forecast)->forward_us) * scale;
     return fmax(waits * half, fmax(half, slower) + log(forecast->launched_us / forecast->total_us));
 }
 

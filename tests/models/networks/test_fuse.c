@@ -72,6 +72,39 @@ static void test_two_readers_keep_a_node(void)
     rt_graph_release(&graph);
 }
 
+/* Models of images, compiled for inference: a pointwise value of one input is no kernel, each of its readers
+ * computes it; one of two inputs, one that a product reads, too, and any in training stays. */
+static void test_computed_again(void)
+{
+    static const struct {
+        int64_t image;
+        enum rt_step_kind step;
+        bool two_inputs, product, again;
+    } cases[] = {{224, RT_STEP_PREFILL, false, false, true},
+                 {0, RT_STEP_PREFILL, false, false, false},
+                 {224, RT_STEP_TRAINING, false, false, false},
+                 {224, RT_STEP_PREFILL, true, false, false},
+                 {224, RT_STEP_PREFILL, false, true, false}};
+    for (size_t i = 0; i < RT_COUNT(cases); i++) {
+        struct rt_graph graph = empty_graph(cases[i].step);
+        graph.options.image = cases[i].image;
+        uint32_t x = rt_build_linear(&graph, "x", RT_NO_INPUT, ROWS, 8, COLS, true);
+        uint32_t y = rt_build_linear(&graph, "y", RT_NO_INPUT, ROWS, 8, COLS, true);
+        uint32_t a = cases[i].two_inputs ? rt_build_binary(&graph, "a", RT_OP_ADD, x, y, ROWS, COLS, ALL)
+                                         : relu(&graph, "a", x);
+        rt_build_linear(&graph, "p", relu(&graph, "b", a), ROWS, COLS, 8, true);
+        rt_build_linear(&graph, "q", cases[i].product ? a : relu(&graph, "c", a), ROWS, COLS, 8, true);
+        relu(&graph, "d", a);
+        size_t nodes = graph.node_count;
+        rt_graph_fuse(&graph);
+        CU_ASSERT_EQUAL(graph.node_count, nodes - (cases[i].again ? 1 : 0));
+        const struct rt_node *b = find_node(&graph, "b");
+        RT_ASSERT_NEAR(only_launch(&graph, b, RT_FORWARD).bytes, W * 2 * ALL, 1e-12);
+        CU_ASSERT_EQUAL(strcmp(graph.nodes[graph.inputs[b->input]].name, cases[i].again ? "x" : "a"), 0);
+        rt_graph_release(&graph);
+    }
+}
+
 static void test_read_twice_by_one(void)
 {
     struct rt_graph graph = empty_graph(RT_STEP_PREFILL);
@@ -258,6 +291,6 @@ static void test_nothing_to_fuse(void)
 }
 
 RT_TESTS(RT_TEST(test_chain_becomes_one_kernel), RT_TEST(test_two_readers_keep_a_node),
-         RT_TEST(test_read_twice_by_one), RT_TEST(test_what_does_not_join),
+         RT_TEST(test_computed_again), RT_TEST(test_read_twice_by_one), RT_TEST(test_what_does_not_join),
          RT_TEST(test_order_stays_topological), RT_TEST(test_gelu), RT_TEST(test_kept_inside_a_chain),
          RT_TEST(test_keeps_what_is_less), RT_TEST(test_zoo), RT_TEST(test_nothing_to_fuse))

@@ -369,6 +369,34 @@ static void test_image_attributes_count(void)
                    0.2 * image_us("mobilenet_v2", RT_INFERENCE, WITH("runtime", "eager")));
 }
 
+/* What PyTorch did in that version: attention of five dims in 16 bits before 2.5; gradients that stay in 1.
+ */
+static void test_versions_of_software(void)
+{
+    static const struct {
+        const char *runtime, *software;
+        enum rt_runtime_id is;
+    } runs[] = {{"eager", "pytorch 2.4.1, cuda 12.1", RT_RUNTIME_EAGER_2},
+                {"eager", "pytorch 2.5.0, cuda 12.4", RT_RUNTIME_EAGER},
+                {"eager", "pytorch 2.10.0", RT_RUNTIME_EAGER},
+                {"eager", "cuda 12.1", RT_RUNTIME_EAGER},
+                {"eager-math", "pytorch 1.12, cuda 11.3", RT_RUNTIME_EAGER_1},
+                {"eager-math", "pytorch 2.4.1", RT_RUNTIME_EAGER_MATH},
+                {"compile", "pytorch 2.4.1", RT_RUNTIME_COMPILE}};
+    for (size_t i = 0; i < RT_COUNT(runs); i++) {
+        struct made_up made;
+        make(&made, "timm/nest_tiny", RT_INFERENCE, 4, -1, "",
+             WITH("runtime", runs[i].runtime, "software", runs[i].software));
+        CU_ASSERT_EQUAL(rt_workload_runtime(&made.dataset, made.run), runs[i].is);
+        rt_dataset_release(&made.dataset);
+    }
+    double before =
+        image_us("timm/nest_tiny", RT_INFERENCE,
+                 WITH("runtime", "eager", "software", "pytorch 2.4.1", "host", "{\"forward_us\": 0}"));
+    CU_ASSERT_TRUE(image_us("timm/nest_tiny", RT_INFERENCE,
+                            WITH("runtime", "eager", "host", "{\"forward_us\": 0}")) > 1.1 * before);
+}
+
 static void test_images_refused(void)
 {
     static const struct {
@@ -425,9 +453,9 @@ static void test_attributes_are_fields(void)
 
 RT_TESTS(RT_TEST(test_attributes_are_fields), RT_TEST(test_out_of_memory),
          RT_TEST(test_memory_is_of_the_largest_step), RT_TEST(test_images),
-         RT_TEST(test_image_attributes_count), RT_TEST(test_images_refused),
-         RT_TEST(test_generation_is_the_sum_of_its_steps), RT_TEST(test_weights_count_every_step),
-         RT_TEST(test_lists), RT_TEST(test_waves), RT_TEST(test_steady_load), RT_TEST(test_host),
-         RT_TEST(test_launches), RT_TEST(test_options_reach_the_graph),
-         RT_TEST(test_fabric_reaches_the_forecast), RT_TEST(test_refused),
-         RT_TEST(test_odd_runs_are_not_forecast))
+         RT_TEST(test_image_attributes_count), RT_TEST(test_versions_of_software),
+         RT_TEST(test_images_refused), RT_TEST(test_generation_is_the_sum_of_its_steps),
+         RT_TEST(test_weights_count_every_step), RT_TEST(test_lists), RT_TEST(test_waves),
+         RT_TEST(test_steady_load), RT_TEST(test_host), RT_TEST(test_launches),
+         RT_TEST(test_options_reach_the_graph), RT_TEST(test_fabric_reaches_the_forecast),
+         RT_TEST(test_refused), RT_TEST(test_odd_runs_are_not_forecast))

@@ -143,6 +143,22 @@ static void test_a_slower_host_is_in_the_interval(void)
     RT_ASSERT_NEAR(1 + fast.launched_us, 1, 0); /* its host takes nothing */
     CU_ASSERT_TRUE(half >= 0.7 + late && half > narrow);
     rt_forecast_release(&near);
+    /* One that nobody names may be the slowest known, 49 us an operator; one that is named is as it says. */
+    struct rt_host mine = *rt_host_default();
+    mine.forward_us = 9;
+    options.host_us = NAN;
+    graph.options.runtime = RT_RUNTIME_EAGER;
+    for (int named = 0; named < 2; named++) {
+        double each_us = 0.8 * fast.total_us / (double)fast.launch_count;
+        options.host = named ? &mine : NULL;
+        options.scales.host = each_us / (named ? mine.forward_us : rt_host_default()->forward_us);
+        RT_ASSERT_OK(rt_forecast_graph(&graph, &predictor, &device, &options, &near));
+        late = log(near.launched_us / near.total_us);
+        half = log(near.interval_high_us / near.total_us);
+        double least = (named ? 0.7 : log(49 / 20.0)) + late;
+        CU_ASSERT_TRUE(late < 0 && least > narrow && half >= least && half <= hypot(least, narrow));
+        rt_forecast_release(&near);
+    }
     rt_forecast_release(&fast);
     rt_graph_release(&graph);
     rt_predictor_release(&predictor);
