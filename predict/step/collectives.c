@@ -2,6 +2,7 @@
 #include "predict/step/collectives.h"
 #include "base/status.h"
 #include "datasets/cluster.h"
+#include "models/predictors/roofline/tile.h"
 #include "models/networks/graph.h"
 
 #include <math.h>
@@ -160,4 +161,19 @@ double rt_collective_us(const struct rt_collectives *collectives, enum rt_op_id 
     rt_query_init(&query, &call);
     query.queued = true;
     return time_us(collectives, &query);
+}
+
+double rt_join_us(const struct rt_collectives *collectives, double bytes)
+{
+    struct rt_query query;
+    struct rt_call call;
+    double width = rt_dtypes[collectives->dtype].bytes, us = NAN;
+    rt_call_init(&call, RT_OP_MUL_SCALAR, collectives->dtype);
+    call.dim[0] = 1;
+    call.dim[1] = (int64_t)ceil(bytes / width);
+    rt_query_init(&query, &call);
+    query.queued = true;
+    if (rt_predictor_net(collectives->predictor, call.op, call.dtype) != NULL)
+        rt_predictor_forecast(collectives->predictor, &collectives->device, &query, 1, NULL, &us, NULL);
+    return isnan(us) ? rt_roofline_us(&query, &collectives->device) : us;
 }

@@ -46,3 +46,6 @@ void rt_collective_time_of(const struct rt_collectives *collectives, const struc
  * A send/receive goes to the next GPU of the group, in another server where the group does not lie in one. */
 double rt_collective_us(const struct rt_collectives *collectives, enum rt_op_id op, enum rt_gpu_group group,
                         double bytes);
+
+/* A copy on the GPU of what is gathered or summed: pieces become one, or one becomes pieces. */
+double rt_join_us(const struct rt_collectives *collectives, double bytes);

@@ -19,7 +19,9 @@ static const double SPREAD = 0.08 / 6;
  * Sources: Megatron-LM's p2p_communication.py (batch_p2p_sync), tensor_parallel/layers.py
  * (LinearWithGradAccumulationAndAsyncCommunication), distributed_data_parallel.py (buckets in elements, sums in fp32); in
  * 2021 its DistributedDataParallel summed all gradients behind the last pass (model/distributed.py). DeepSpeed's
- * stage_1_and_2.py (reduce_bucket_size; step() gathers). nanotron's zero.py (step() gathers) and gradients in fp32.
+ * stage_1_and_2.py (reduce_bucket_size; use_multi_rank_bucket_allreduce; step() gathers), partition_parameters.py
+ * (AllGatherCoalescedHandle.wait joins), coalesced_collectives.py. PyTorch's FSDP1 splits a flat weight, whose
+ * gradient joins; FSDP2 copies both ways (_fsdp_collectives.py). nanotron's zero.py (step() gathers) and gradients in fp32.
  * torchtitan's FSDP2 sums in fp32.
  */
 const struct rt_overlap rt_overlaps[RT_RUNTIME_COUNT] = {
@@ -29,9 +31,10 @@ const struct rt_overlap rt_overlaps[RT_RUNTIME_COUNT] = {
                                     .bucket_elements = 40e6, .bucket_each = 1e6},
     [RT_RUNTIME_MEGATRON_OLD] = {.blocks = true, .runs_ahead = true, .gathers_late = true, .sums_late = true,
                                  .bucket_elements = 5e8},
-    [RT_RUNTIME_FSDP] = {.runs_ahead = true},
-    [RT_RUNTIME_TORCHTITAN] = {.blocks = true, .runs_ahead = true, .gradient_bytes = 4},
-    [RT_RUNTIME_DEEPSPEED] = {.blocks = true, .runs_ahead = true, .gathers_late = true, .bucket_elements = 5e8},
+    [RT_RUNTIME_FSDP] = {.runs_ahead = true, .joins_gradients = true},
+    [RT_RUNTIME_TORCHTITAN] = {.blocks = true, .runs_ahead = true, .joins_weights = true, .joins_gradients = true, .gradient_bytes = 4},
+    [RT_RUNTIME_DEEPSPEED] = {.blocks = true, .runs_ahead = true, .gathers_late = true, .sums_whole = true, .joins_weights = true,
+                              .joins_gradients = true, .bucket_elements = 5e8},
     [RT_RUNTIME_NANOTRON] = {.blocks = true, .runs_ahead = true, .gathers_late = true, .own_pieces = true, .gradient_bytes = 4},
 };
 /* clang-format on */

@@ -15,9 +15,12 @@ struct rt_overlap {
     bool gathers_late; /* weights that ZeRO 1 and 2 stepped are gathered before the step ends, else beside the
                           next */
     bool sums_late;    /* gradients are summed when the last backward pass has ended */
-    double gradient_bytes;  /* of an element of a gradient that is summed; 0: as the weights */
-    double bucket_elements; /* that are summed at once; 0: 25 MiB */
-    double bucket_each;     /* no fewer than so many elements for each GPU */
+    bool sums_whole;   /* of ZeRO 1 and 2 every GPU gets all sums (all-reduce), whose share it steps */
+    bool joins_weights, joins_gradients; /* ZeRO 3: what is gathered is copied into whole weights, what is to
+                                            be summed into pieces for each GPU */
+    double gradient_bytes;               /* of an element of a gradient that is summed; 0: as the weights */
+    double bucket_elements;              /* that are summed at once; 0: 25 MiB */
+    double bucket_each;                  /* no fewer than so many elements for each GPU */
 };
 extern const struct rt_overlap rt_overlaps[RT_RUNTIME_COUNT];
 

@@ -37,8 +37,8 @@ static void sum(struct link *link, struct bucket *bucket)
 {
     if (link->last.bytes != bucket->bytes || link->last.group != bucket->group) {
         link->last = *bucket;
-        link->last_us =
-            rt_gradient_sum_us(link->collectives, bucket->group, link->rules->shared, bucket->bytes);
+        bool shared = link->rules->shared && !link->rules->whole;
+        link->last_us = rt_gradient_sum_us(link->collectives, bucket->group, shared, bucket->bytes);
     }
     double start = fmax(link->free_us, bucket->ready_us);
     link->free_us = start + link->last_us;

@@ -37,6 +37,7 @@ struct rt_gradient_sum {
 /* How gradients are summed. */
 struct rt_gradient_rules {
     bool shared; /* each GPU has a share of the sum, those of RT_GROUP_SHARD all of it; else each has all */
+    bool whole;  /* `shared`, but all have all of it: what they step is theirs */
     double bucket_bytes; /* that are summed at once, at least */
     bool no_overlap;     /* when all are there */
 };

@@ -217,6 +217,7 @@ struct run {
         } * launch;       /* (capacity) */
         size_t count, capacity;
         double weights_bytes, gather_us, sum_bytes, sum_us; /* of weights that are shared out */
+        double join_weights_us, join_gradients_us;          /* copies of them */
     } unit;
     enum gathering gathering;
     double free_us;                     /* when the link between data-parallel GPUs is */
@@ -241,6 +242,7 @@ static void list_weights(struct run *run, size_t block)
     struct unit *unit = &run->unit;
     double gathered[RT_GROUPS] = {0}, trained = 0;
     unit->weights_bytes = unit->gather_us = unit->sum_bytes = unit->sum_us = 0;
+    unit->join_weights_us = unit->join_gradients_us = 0;
     if (run->gathering == GATHERS_NONE)
         return;
     for (uint32_t n = graph->blocks[block].node;
@@ -259,9 +261,13 @@ static void list_weights(struct run *run, size_t block)
                                                 gathered[group]);
         }
     unit->sum_bytes = gradient_bytes(run) * trained;
-    unit->sum_us = run->gathering == GATHERS_EACH
-                       ? rt_gradient_sum_us(run->collectives, RT_GROUP_DATA, true, unit->sum_bytes)
-                       : 0;
+    if (run->gathering != GATHERS_EACH)
+        return;
+    unit->sum_us = rt_gradient_sum_us(run->collectives, RT_GROUP_DATA, true, unit->sum_bytes);
+    unit->join_weights_us =
+        run->overlap->joins_weights ? rt_join_us(run->collectives, unit->weights_bytes) : 0;
+    unit->join_gradients_us =
+        run->overlap->joins_gradients ? rt_join_us(run->collectives, unit->sum_bytes) : 0;
 }
 
 static void list_unit(struct run *run, size_t block)
@@ -358,6 +364,12 @@ static void sum_last(struct run *run)
     run->sum_us = 0;
 }
 
+static void join(struct run *run, double time_us)
+{
+    run->queue.gpu_us += time_us;
+    run->piece->link_us[RT_GROUP_DATA] += time_us;
+}
+
 /* A unit's weights are gathered while the one before runs; its kernels wait for them. */
 static void gather_unit(struct run *run)
 {
@@ -367,6 +379,7 @@ static void gather_unit(struct run *run)
     double from = run->gathering == GATHERS_AHEAD ? 0 : apart ? run->queue.gpu_us : run->unit_us;
     run_beside(run, RT_OP_ALL_GATHER, from, run->unit.gather_us, run->unit.weights_bytes);
     wait_for_link(run);
+    join(run, run->unit.join_weights_us);
     run->unit_us = run->queue.gpu_us;
     sum_last(run);
 }
@@ -374,6 +387,7 @@ static void gather_unit(struct run *run)
 static void sum_unit(struct run *run)
 {
     sum_last(run);
+    join(run, run->unit.join_gradients_us);
     run->ended_us = run->queue.gpu_us;
     run->sum_us = run->unit.sum_us;
     run->sum_bytes = run->unit.sum_bytes;

@@ -342,7 +342,8 @@ static void add_time(struct rt_report *report, const struct rt_prediction *predi
                        : o->frames > 0 ? "videos"
                                        : "images");
     free(interval);
-    add_part(report, "before_ms", f->before_us, "input copy", phases, " until its first kernel starts");
+    add_part(report, "before_ms", f->before_us, f->options.input != RT_TRANSFER_NONE ? "input copy" : "start",
+             phases, " until its first kernel starts");
     add_part(report, "on_ms", f->on_us, "GPU", phases, "");
     add_part(report, "after_ms", f->after_us, "result copy", phases, " until the result is with the host");
     add_part(report, "forward_ms", f->forward_us, "forward", passes, "");

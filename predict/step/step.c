@@ -123,6 +123,7 @@ static struct rt_gradient_rules rules_of(const struct rt_forecast *forecast)
 {
     const struct rt_parallelism *parallel = &forecast->options.parallel;
     return (struct rt_gradient_rules){.shared = parallel->shard != RT_SHARD_NONE,
+                                      .whole = rt_overlap_of(forecast->graph)->sums_whole,
                                       .bucket_bytes = rt_bucket_bytes(forecast),
                                       .no_overlap =
                                           parallel->no_overlap || rt_overlap_of(forecast->graph)->sums_late};

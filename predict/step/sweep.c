@@ -101,7 +101,8 @@ static void list_more(const struct rt_prediction *predictions, size_t count, con
     look_over(predictions, count, &phases, &energy);
     *more = (struct more){0};
     if (phases) {
-        add_more(more, "before_ms", "input copy", 3, f->before_us / 1e3);
+        add_more(more, "before_ms", f->options.input != RT_TRANSFER_NONE ? "input copy" : "start", 3,
+                 f->before_us / 1e3);
         add_more(more, "after_ms", "result copy", 3, f->after_us / 1e3);
     }
     if (p->dataset_size > 0)

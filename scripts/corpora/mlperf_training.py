@@ -146,7 +146,7 @@ def convert(folder):
     for row in table:
         known = row["benchmark"] in BENCHMARKS
         model, tokens = BENCHMARKS[row["benchmark"]][:2] if known else (f"mlperf/{row['benchmark']}", "")
-        chip, name = board(row["accelerator"]), re.sub(r"NVIDIA |GPU|Tensor Core|\(|\)", " ", row["accelerator"])
+        chip, name = board(row["accelerator"]), re.sub(r"NVIDIA |GPU|Tensor Core|\(PCIe\)", " ", row["accelerator"]).strip()
         common = {"device": name if catalogue.find(name) else chip, "model": model, "sequence": tokens, "mode": "training", "optimizer": "adamw",
                   "backend": row["submitter"], "software": f"{row['round']} {row['system']}", "run": row["benchmark"], "runtime": "megatron",
                   "attention": "cudnn", "servers": row["nodes"]}

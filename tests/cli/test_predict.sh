@@ -315,7 +315,7 @@ succeeds "fp16 by PyTorch 2" predict -p roofline --gpu H100 -m resnet18 --dtype 
 is "half as long" "$(relu)" "$(python3 -c "print(f'{$single / 2:.9g}')")"
 succeeds "a sweep over images" predict -p roofline --gpu H100 -m resnet50 --batch 1,32 --image 224,256 --dataset-size 1000
 holds "has their columns" "gpu                    batch  image" stdout
-holds "images a second, the phases and the epoch" "images/s  fits  trust  +-%  GiB  input copy  result copy  epoch s" stdout
+holds "images a second, the phases and the epoch" "images/s  fits  trust  +-%  GiB  start  result copy  epoch s" stdout
 succeeds "a trace with copies" predict -p roofline --gpu H100 -m mobilenet_v2 --input pageable --result pinned --host pgb-titanrtx --trace copies.json --json
 cp stdout copies.txt
 cat >copies.py <<'END'

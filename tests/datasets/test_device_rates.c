@@ -80,6 +80,7 @@ static const struct exception {
     {"NVIDIA GH200 480GB", NULL, 1830.0 / 1980, "as the H100"},
     {"NVIDIA H100 PCIe", NULL, 1620.0 / 1755, "quoted at the tensor cores' own boost clock"},
     {"NVIDIA H100 NVL", NULL, 1545.0 / 1785, "as the H100 PCIe"},
+    {"NVIDIA H200 NVL", NULL, 1545.0 / 1785, "as the H100 NVL"},
     {"NVIDIA H20", NULL, 0.232, "limited for export"},
     {"NVIDIA L20", NULL, 0.5, "limited for export"},
     {"NVIDIA L40", NULL, 0.5, "half rate, int8 too"},

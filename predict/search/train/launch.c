@@ -2,6 +2,7 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "predict/search/train/plan.h"
+#include "predict/step/overlap.h"
 #include "predict/step/passes.h"
 
 #include <inttypes.h>
@@ -92,10 +93,28 @@ static void add_line(struct rt_text *out, const char *text)
         free(line);                                                                                          \
     } while (0)
 
+/* An NVLink domain over several machines has trays of four GPUs (NVIDIA GB200 NVL72: 18 of them). */
+static bool is_rack(const struct launched *l)
+{
+    const int64_t most_of_a_machine = 16;
+    return l->node > most_of_a_machine;
+}
+
+static int64_t machine_gpus(const struct launched *l)
+{
+    int64_t gpus = is_rack(l) ? 4 : l->node;
+    return l->cell->gpus < gpus ? l->cell->gpus : gpus;
+}
+
+static int64_t machines(const struct launched *l)
+{
+    return (l->cell->gpus + machine_gpus(l) - 1) / machine_gpus(l);
+}
+
 static void add_torchrun(const struct launched *l, const char *script, struct rt_text *out)
 {
-    ADD(out, "torchrun --nnodes %" PRId64 " --nproc-per-node %" PRId64 " %s",
-        (l->cell->gpus + l->node - 1) / l->node, l->cell->gpus < l->node ? l->cell->gpus : l->node, script);
+    ADD(out, "torchrun --nnodes %" PRId64 " --nproc-per-node %" PRId64 "%s %s", machines(l), machine_gpus(l),
+        machines(l) > 1 ? " --node-rank $RANK --master-addr $HEAD" : "", script);
 }
 
 /* Layers of a piece (rt_piece_repeats). */
@@ -161,8 +180,9 @@ static void add_megatron(const struct launched *l, struct rt_text *out)
     if (of(l, RT_AXIS_EP) > 1)
         ADD(out,
             "--expert-model-parallel-size %" PRId64
-            " --moe-grouped-gemm --moe-token-dispatcher-type flex --moe-enable-deepep%s",
-            of(l, RT_AXIS_EP), l->step.parallel.expert_overlap ? " --overlap-moe-expert-parallel-comm" : "");
+            " --moe-grouped-gemm --moe-token-dispatcher-type flex --moe-flex-dispatcher-backend %s%s",
+            of(l, RT_AXIS_EP), is_rack(l) ? "hybridep" : "deepep",
+            l->step.parallel.expert_overlap ? " --overlap-moe-expert-parallel-comm" : "");
     ADD(out, "--micro-batch-size %" PRId64 " --global-batch-size %" PRId64 " --seq-length %" PRId64,
         of(l, RT_AXIS_MICRO_BATCH), l->cell->batch, l->request->step.sequence);
     if (l->step.parallel.sequence)
@@ -172,7 +192,10 @@ static void add_megatron(const struct launched *l, struct rt_text *out)
     if (copies(l) > 1)
         ADD(out, "--num-distributed-optimizer-instances %" PRId64, copies(l));
     if (of(l, RT_AXIS_DP) > 1 && !l->request->step.parallel.no_overlap)
-        ADD(out, "--overlap-grad-reduce");
+        ADD(out, "--overlap-grad-reduce%s",
+            of(l, RT_AXIS_SHARD) == RT_SHARD_OPTIMIZER && !rt_overlaps[l->step.runtime].gathers_late
+                ? " --overlap-param-gather"
+                : "");
     if (recomputes(l, RT_RECOMPUTE_LAYERS))
         ADD(out, "--recompute-granularity full --recompute-method uniform --recompute-num-layers 1");
     if (recomputes(l, RT_RECOMPUTE_SELECTIVE))
@@ -255,8 +278,9 @@ static void add_fsdp(const struct launched *l, struct rt_text *out)
 {
     static const char *const strategies[RT_SHARD_COUNT] = {"NO_SHARD", "SHARD_GRAD_OP", "SHARD_GRAD_OP",
                                                            "FULL_SHARD"};
-    ADD(out, "accelerate launch --use_fsdp --num_machines %" PRId64 " --num_processes %" PRId64,
-        (l->cell->gpus + l->node - 1) / l->node, l->cell->gpus);
+    ADD(out, "accelerate launch --use_fsdp --num_machines %" PRId64 " --num_processes %" PRId64 "%s",
+        machines(l), l->cell->gpus,
+        machines(l) > 1 ? " --machine_rank $RANK --main_process_ip $HEAD --main_process_port 29500" : "");
     ADD(out, "--fsdp_sharding_strategy %s --fsdp_auto_wrap_policy TRANSFORMER_BASED_WRAP",
         copies(l) > 1 ? (of(l, RT_AXIS_SHARD) == RT_SHARD_PARAMETERS ? "HYBRID_SHARD" : "HYBRID_SHARD_ZERO2")
                       : strategies[of(l, RT_AXIS_SHARD)]);
@@ -278,7 +302,8 @@ static void add_deepspeed(const struct launched *l, struct rt_text *out)
         rt_text_add(out, ", \"mics_shard_size\": %" PRId64, of(l, RT_AXIS_SHARD_GPUS));
     if (l->step.optimizer == RT_OPTIMIZER_ADAMW_CPU)
         rt_text_add(out, ", \"offload_optimizer\": {\"device\": \"cpu\", \"pin_memory\": true}");
-    rt_text_add(out, "}, \"%s\": {\"enabled\": true}}", l->request->step.dtype == RT_FP16 ? "fp16" : "bf16");
+    rt_text_add(out, ", \"overlap_comm\": true}, \"%s\": {\"enabled\": true}}",
+                l->request->step.dtype == RT_FP16 ? "fp16" : "bf16");
 }
 
 /* A script of one's own. */
