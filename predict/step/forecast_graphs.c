@@ -144,10 +144,8 @@ static int time_kernel(struct rt_forecast *forecast, struct rt_forecast_launch *
                        const struct rt_forecast_queries *queries, const uint32_t *of_launch, bool roofline)
 {
     uint32_t answer = of_launch[launch - forecast->launches];
-    struct rt_query query;
-    rt_launch_query(forecast, launch, &query);
     enum rt_skip skip = queries->skip[answer];
-    launch->roofline_us = rt_roofline_us(&query, forecast->device);
+    launch->roofline_us = rt_roofline_us(&queries->query[answer], forecast->device);
     launch->source = roofline || skip != RT_SKIP_NONE ? RT_TIME_ROOFLINE : RT_TIME_TRAINED;
     launch->time_us = skip == RT_SKIP_NONE ? queries->time_us[answer] : launch->roofline_us;
     if (launch->kernel.flash2 && !roofline)

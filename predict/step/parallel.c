@@ -1,5 +1,6 @@
 /* Gradient sums. See parallel.h. */
 #include "predict/step/parallel.h"
+#include "base/status.h"
 #include "predict/step/collectives.h"
 
 #include <math.h>
@@ -16,8 +17,7 @@ struct link {
     double free_us;
     struct rt_gradient_sum *sums;
     size_t count;
-    struct bucket last; /* as it was timed, for the next that is alike */
-    double last_us;
+    struct rt_sum_times own, *times; /* of these sums alone; the rules' or it */
 };
 
 double rt_gradient_sum_us(const struct rt_collectives *collectives, enum rt_gpu_group group, bool shared,
@@ -33,15 +33,24 @@ double rt_gradient_sum_us(const struct rt_collectives *collectives, enum rt_gpu_
            rt_collective_us(collectives, RT_OP_ALL_REDUCE, RT_GROUP_COPIES, share);
 }
 
+static double bucket_us(const struct link *link, const struct bucket *bucket)
+{
+    struct rt_sum_times *times = link->times;
+    for (size_t i = 0; i < times->count && i < RT_COUNT(times->sum); i++)
+        if (times->sum[i].bytes == bucket->bytes && times->sum[i].group == bucket->group)
+            return times->sum[i].us;
+    bool shared = link->rules->shared && !link->rules->whole;
+    double us = rt_gradient_sum_us(link->collectives, bucket->group, shared, bucket->bytes);
+    size_t next = times->count++ % RT_COUNT(times->sum);
+    times->sum[next].group = bucket->group;
+    times->sum[next].bytes = bucket->bytes;
+    return times->sum[next].us = us;
+}
+
 static void sum(struct link *link, struct bucket *bucket)
 {
-    if (link->last.bytes != bucket->bytes || link->last.group != bucket->group) {
-        link->last = *bucket;
-        bool shared = link->rules->shared && !link->rules->whole;
-        link->last_us = rt_gradient_sum_us(link->collectives, bucket->group, shared, bucket->bytes);
-    }
     double start = fmax(link->free_us, bucket->ready_us);
-    link->free_us = start + link->last_us;
+    link->free_us = start + bucket_us(link, bucket);
     if (link->sums != NULL)
         link->sums[link->count] = (struct rt_gradient_sum){start, link->free_us, bucket->bytes};
     link->count++;
@@ -53,6 +62,7 @@ double rt_gradient_sums_us(const struct rt_gradient *gradients, size_t count,
                            struct rt_gradient_sum *sums, size_t *sum_count)
 {
     struct link link = {.rules = rules, .collectives = collectives, .sums = sums};
+    link.times = rules->times != NULL ? rules->times : &link.own;
     struct bucket open[2] = {{.bytes = 0}}; /* of those that all GPUs sum, of others */
     double all_us = count > 0 ? gradients[count - 1].ready_us : 0;
     for (size_t i = 0; i < count; i++) {

@@ -34,8 +34,18 @@ struct rt_gradient_sum {
     double start_us, end_us, bytes;
 };
 
+/* What the last sums took, for those that are alike: 0 at first. */
+struct rt_sum_times {
+    struct {
+        enum rt_gpu_group group;
+        double bytes, us;
+    } sum[16];
+    size_t count; /* that were timed so far */
+};
+
 /* How gradients are summed. */
 struct rt_gradient_rules {
+    struct rt_sum_times *times; /* of the same collectives; NULL: of each call alone */
     bool shared; /* each GPU has a share of the sum, those of RT_GROUP_SHARD all of it; else each has all */
     bool whole;  /* `shared`, but all have all of it: what they step is theirs */
     double bucket_bytes; /* that are summed at once, at least */

@@ -84,6 +84,14 @@ int64_t rt_piece_repeats(const struct rt_graph *graph, size_t block, int64_t pie
     return to > from ? to - from : 0;
 }
 
+bool rt_pieces_alike(const struct rt_graph *graph, int64_t a, int64_t b, int64_t pieces)
+{
+    for (size_t block = 0; block < graph->block_count; block++)
+        if (rt_piece_repeats(graph, block, a, pieces) != rt_piece_repeats(graph, block, b, pieces))
+            return false;
+    return true;
+}
+
 /* --- the host --- */
 
 const struct rt_host *rt_forecast_host(const struct rt_forecast *forecast)
@@ -296,6 +304,7 @@ static void list_unit(struct run *run, size_t block)
 static void run_unit(struct run *run, int64_t repeat)
 {
     struct rt_queue queue = run->queue;
+    double kernels_us = run->kernels_us;
     bool waits = run->dispatch.forward_us > 0;
     for (size_t i = 0; i < run->unit.count; i++) {
         const struct unit_launch *l = &run->unit.launch[i];
@@ -304,10 +313,12 @@ static void run_unit(struct run *run, int64_t repeat)
             queue.host_us = start;
         if (run->watch != NULL)
             run->watch->launch(run->watch->context, l->launch, repeat, start);
-        run->piece->link_us[l->group] += l->link_us;
-        run->kernels_us += l->time_us;
+        if (l->link_us > 0)
+            run->piece->link_us[l->group] += l->link_us;
+        kernels_us += l->time_us;
     }
     run->queue = queue;
+    run->kernels_us = kernels_us;
 }
 
 /* A node's backward pass, `repeat` of its block, from 0; the optimizer's kernels come behind all of it. */
@@ -627,6 +638,16 @@ void rt_piece_run(const struct rt_forecast *forecast, const struct rt_collective
     out->ahead_us = first_us > 0 ? fmax(0, first_us - out->forward_us) : 0;
     out->late_us = run.queue.host_us - run.queue.gpu_us;
     free(run.unit.launch);
+}
+
+void rt_piece_copy(const struct rt_piece *piece, struct rt_piece *out)
+{
+    const struct rt_gradients *from = &piece->gradients;
+    *out = *piece;
+    out->gradients = (struct rt_gradients){.weights_bytes = {from->weights_bytes[0], from->weights_bytes[1]}};
+    RT_GROW(out->gradients.gradient, 0, from->count, out->gradients.capacity);
+    for (size_t g = 0; g < from->count; g++)
+        out->gradients.gradient[out->gradients.count++] = from->gradient[g];
 }
 
 void rt_piece_release(struct rt_piece *piece)

@@ -83,9 +83,13 @@ struct rt_step_watch {
  * as a layer each (Megatron-LM's account_for_embedding_in_pipeline_split). */
 int64_t rt_piece_repeats(const struct rt_graph *graph, size_t block, int64_t piece, int64_t pieces);
 
+/* Do two pieces of `pieces` run the same layers? Then they take the same. */
+bool rt_pieces_alike(const struct rt_graph *graph, int64_t a, int64_t b, int64_t pieces);
+
 /* Runs the passes of piece `number` of chunks x stages. `watch` may be NULL. */
 void rt_piece_run(const struct rt_forecast *forecast, const struct rt_collectives *collectives,
                   int64_t number, const struct rt_step_watch *watch, struct rt_piece *out);
+void rt_piece_copy(const struct rt_piece *piece, struct rt_piece *out);
 void rt_piece_release(struct rt_piece *piece);
 
 /* Pieces of all stages. */

@@ -106,6 +106,7 @@ static double sends_us(const struct rt_pipeline *pipeline, int64_t stage)
 struct sum {
     struct rt_forecast *forecast;
     const struct rt_collectives *collectives;
+    struct rt_sum_times times;
     struct rt_pipeline pipeline;
     struct rt_piece *piece; /* (chunks, stages) */
     struct rt_pipeline_ends ends;
@@ -119,10 +120,12 @@ static struct rt_piece *piece_of(const struct sum *sum, int64_t chunk, int64_t s
     return &sum->piece[chunk * sum->pipeline.stages + stage];
 }
 
-static struct rt_gradient_rules rules_of(const struct rt_forecast *forecast)
+static struct rt_gradient_rules rules_of(struct sum *sum)
 {
+    const struct rt_forecast *forecast = sum->forecast;
     const struct rt_parallelism *parallel = &forecast->options.parallel;
-    return (struct rt_gradient_rules){.shared = parallel->shard != RT_SHARD_NONE,
+    return (struct rt_gradient_rules){.times = &sum->times,
+                                      .shared = parallel->shard != RT_SHARD_NONE,
                                       .whole = rt_overlap_of(forecast->graph)->sums_whole,
                                       .bucket_bytes = rt_bucket_bytes(forecast),
                                       .no_overlap =
@@ -149,10 +152,10 @@ static double sums_take(const struct rt_forecast *forecast, const struct rt_grad
     return fmax(0, end - backward_us) + rt_overlap_share(forecast->device) * hidden;
 }
 
-static void sum_each(const struct sum *sum, struct rt_piece *piece)
+static void sum_each(struct sum *sum, struct rt_piece *piece)
 {
     const struct rt_gradients *gradients = &piece->gradients;
-    struct rt_gradient_rules rules = rules_of(sum->forecast);
+    struct rt_gradient_rules rules = rules_of(sum);
     struct rt_gradient_sum *sums = rt_malloc((gradients->count + 1) * sizeof *sums);
     size_t count;
     rt_gradient_sums_us(gradients->gradient, gradients->count, &rules, sum->collectives, sums, &count);
@@ -165,10 +168,15 @@ static void sum_each(const struct sum *sum, struct rt_piece *piece)
 static void run_pieces(struct sum *sum)
 {
     struct rt_forecast *forecast = sum->forecast;
-    for (int64_t i = 0; i < rt_pieces(&forecast->options.parallel); i++) {
+    int64_t pieces = rt_pieces(&forecast->options.parallel);
+    for (int64_t i = 0; i < pieces; i++) {
         struct rt_piece *piece = &sum->piece[i];
-        rt_piece_run(forecast, sum->collectives, i, NULL, piece);
-        if (sums_each(forecast))
+        bool again = i > 0 && rt_pieces_alike(forecast->graph, i - 1, i, pieces);
+        if (again)
+            rt_piece_copy(&piece[-1], piece);
+        else
+            rt_piece_run(forecast, sum->collectives, i, NULL, piece);
+        if (sums_each(forecast) && !again)
             sum_each(sum, piece);
         forecast->stage_forward_us[i] = piece->forward_us;
         forecast->stage_backward_us[i] = piece->backward_us;
@@ -257,7 +265,7 @@ static double summed_us(struct sum *sum, int64_t stage)
         return end;
     struct rt_gradient *gradients = rt_malloc(most * sizeof *gradients);
     struct rt_gradient_sum *sums = rt_malloc(most * sizeof *sums);
-    struct rt_gradient_rules rules = rules_of(forecast);
+    struct rt_gradient_rules rules = rules_of(sum);
     most = list_gradients(sum, stage, gradients);
     rt_gradient_sums_us(gradients, most, &rules, sum->collectives, sums, &count);
     end += sums_take(forecast, sums, count, end);

@@ -452,8 +452,9 @@ static void set_memory(const struct rt_tiled_call *launch, double memory_us[RT_M
 /* Logarithms; times that the op has not are its first. */
 static void set_logarithms(const double *time_us, int count, double *out)
 {
-    for (int i = 0; i < count; i++)
-        out[i] = log(time_us[i] > 0 ? time_us[i] : time_us[0]);
+    out[0] = log(time_us[0]);
+    for (int i = 1; i < count; i++)
+        out[i] = time_us[i] > 0 ? log(time_us[i]) : out[0];
 }
 
 /* Is it a convolution that a library runs as the product alone? */
