@@ -156,6 +156,12 @@ static void set_parameters(struct rt_onnx_lowering *l, double parameters, size_t
 
 /* --- nodes --- */
 
+struct walk {
+    struct rt_onnx_lowering l;
+    bool channels_last;                       /* all images are stored so */
+    struct rt_strings by_bytes, counted_once; /* operators */
+};
+
 /* What all of its inputs being constants makes of a node: computed once, it is one, too. */
 static bool is_constant(const struct rt_onnx_lowering *l)
 {
@@ -238,23 +244,46 @@ static bool has_output(const struct rt_onnx_node *node)
 static void set_made(struct rt_onnx_lowering *l)
 {
     const struct rt_onnx_node *node = l->at.node;
-    for (size_t i = 0; i < node->output_count; i++)
-        if (node->outputs[i] != RT_ONNX_NO_VALUE && l->made[node->outputs[i]].node == RT_NO_INPUT)
-            l->made[node->outputs[i]].node = l->result;
+    for (size_t i = 0; i < node->output_count; i++) {
+        if (node->outputs[i] == RT_ONNX_NO_VALUE)
+            continue;
+        struct rt_onnx_made *made = &l->made[node->outputs[i]];
+        if (made->node == RT_NO_INPUT)
+            made->node = l->result;
+        made->last |= l->graph->options.channels_last && strcmp(node->op, "Transpose") != 0;
+    }
 }
 
-/* Channels are still followed by place: outputs of operators on images, and of elementwise ones on them. */
+/* Channels are still followed by place, or are rows': outputs of operators on images, and of elementwise ones
+ * on them. */
 static void mark_image(struct rt_onnx_lowering *l, const struct rt_onnx_operator *row)
 {
     const struct rt_onnx_node *node = l->at.node;
     if (row == NULL || !has_output(node))
         return;
-    bool image = row->image;
+    struct rt_onnx_made *out = &l->made[node->outputs[0]];
     int rank = rt_onnx_lower_out_shape(l)->rank;
-    for (size_t i = 0; i < node->input_count && strcmp(node->op, "Transpose") != 0; i++)
-        image |= node->inputs[i] != RT_ONNX_NO_VALUE && l->made[node->inputs[i]].image &&
-                 rank == rt_onnx_lower_shape(l, i)->rank;
-    l->made[node->outputs[0]].image = image;
+    out->image = row->image;
+    for (size_t i = 0; i < node->input_count && strcmp(node->op, "Transpose") != 0; i++) {
+        bool alike = node->inputs[i] != RT_ONNX_NO_VALUE && rank == rt_onnx_lower_shape(l, i)->rank;
+        out->image |= alike && l->made[node->inputs[i]].image;
+        out->pixels |= alike && l->made[node->inputs[i]].pixels;
+    }
+}
+
+/* An operator runs in the layout of the first image that it computes with, as PyTorch's do, however the
+ * model's own images are stored. */
+static void set_layout(struct walk *walk)
+{
+    struct rt_onnx_lowering *l = &walk->l;
+    const struct rt_onnx_node *node = l->at.node;
+    bool *last = &l->graph->options.channels_last;
+    *last = walk->channels_last;
+    for (size_t i = 0; i < node->input_count && !*last; i++)
+        if (rt_onnx_lower_node(l, i) != RT_NO_INPUT && rt_onnx_lower_shape(l, i)->rank > 2) {
+            *last = l->made[node->inputs[i]].last;
+            return;
+        }
 }
 
 static uint32_t first_computed(const struct rt_onnx_lowering *l)
@@ -264,11 +293,6 @@ static uint32_t first_computed(const struct rt_onnx_lowering *l)
             return rt_onnx_lower_node(l, i);
     return RT_NO_INPUT;
 }
-
-struct walk {
-    struct rt_onnx_lowering l;
-    struct rt_strings by_bytes, counted_once; /* operators */
-};
 
 static void add_name(struct rt_strings *names, const struct rt_onnx_node *node)
 {
@@ -392,6 +416,7 @@ static int lower_graph(struct walk *walk, const struct rt_onnx_graph *graph)
     for (size_t n = 0; n < graph->node_count && status == RT_OK; n++) {
         walk->l.at.node = &graph->nodes[n];
         walk->l.result = first_computed(&walk->l);
+        set_layout(walk);
         if (rt_onnx_has_body(walk->l.at.node)) {
             status = lower_control(walk);
             continue;
@@ -518,6 +543,7 @@ static int lower(struct walk *walk, struct rt_graph *graph)
 {
     struct rt_onnx_model *model = walk->l.at.model;
     walk->l.graph = graph;
+    walk->channels_last = graph->options.channels_last;
     walk->l.made = rt_calloc(model->value_count + 1, sizeof(struct rt_onnx_made));
     find_weights(&walk->l);
     count_readers(&walk->l, model->graph);
@@ -525,6 +551,7 @@ static int lower(struct walk *walk, struct rt_graph *graph)
         rt_onnx_find_patterns(&walk->l, model->graph);
     rt_graph_add_block(graph, "all", RT_BLOCK_LAYER, 1);
     int status = lower_graph(walk, model->graph);
+    graph->options.channels_last = walk->channels_last;
     if (graph->block_count > 1 && graph->blocks[graph->block_count - 1].node_count == 0)
         graph->block_count--; /* nothing stands behind the last recurrent layer */
     if (status == RT_OK)

@@ -26,6 +26,8 @@ struct rt_onnx_made {
     bool weight;      /* constant, and of the file's initializers */
     bool counted;     /* as parameters of a node */
     bool image;       /* channels are followed by place */
+    bool pixels;      /* of an image, by rows of channels */
+    bool last;        /* an image is stored channels last */
     bool product;     /* a product with a weight, to which a bias may be added in the same kernel */
     bool table;       /* rows of it are looked up */
     bool causal;      /* of an Attention without its mask */

@@ -134,8 +134,8 @@ struct rt_onnx_node {
     const char *name; /* never "": nodes without a name get that of their operator and number */
     const char *op, *domain;
     const struct rt_onnx_operator *row; /* NULL: an operator that no row knows */
-    int64_t opset;                    /* of its domain, as the file imports it */
-    const uint32_t *inputs, *outputs; /* values; RT_ONNX_NO_VALUE where one is left out */
+    int64_t opset;                      /* of its domain, as the file imports it */
+    const uint32_t *inputs, *outputs;   /* values; RT_ONNX_NO_VALUE where one is left out */
     size_t input_count, output_count;
     const struct rt_onnx_attribute *attributes;
     size_t attribute_count;

@@ -539,8 +539,9 @@ static bool lower_experts(struct rt_onnx_lowering *l)
         return false;
     int64_t inner = rt_onnx_count(down) / rt_onnx_times(down->dim[0], cols);
     l->result = rt_onnx_lower_add(l, (double)rows * (double)cols);
-    rt_graph_add_kernel(l->graph, RT_FORWARD, rt_onnx_lower_op(l),
-                        (const int64_t[]){rows, cols, inner, each, router->dim[router->rank - 1], 1, 1, 0, 0});
+    rt_graph_add_kernel(
+        l->graph, RT_FORWARD, rt_onnx_lower_op(l),
+        (const int64_t[]){rows, cols, inner, each, router->dim[router->rank - 1], 1, 1, 0, 0});
     rt_onnx_lower_again(l);
     return true;
 }

@@ -204,8 +204,8 @@ static int trips(const struct rt_onnx_at *at, const struct rt_onnx_graph *body, 
     int64_t most;
     bool begins = condition == NULL, goes_on;
     *count = RT_ONNX_UNKNOWN;
-    if ((condition != NULL && !rt_onnx_known_truth(condition, &begins)) || (begins && rt_onnx_in(at, 0) == NULL) ||
-        (begins && !rt_onnx_number(rt_onnx_in(at, 0), &most)))
+    if ((condition != NULL && !rt_onnx_known_truth(condition, &begins)) ||
+        (begins && rt_onnx_in(at, 0) == NULL) || (begins && !rt_onnx_number(rt_onnx_in(at, 0), &most)))
         return RT_OK;
     if (!begins || most < 0)
         most = 0;

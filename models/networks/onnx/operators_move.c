@@ -201,6 +201,7 @@ static bool lower_gather(struct rt_onnx_lowering *l)
 {
     const struct rt_onnx_shape *table = rt_onnx_lower_shape(l, 0), *index = rt_onnx_lower_shape(l, 1);
     if (rt_onnx_lower_is_constant(l, 1) && rt_onnx_count(index) == 1) {
+        rt_onnx_lower_pass_view(l, 0);
         rt_onnx_lower_parts(l);
         return true;
     }

@@ -143,7 +143,7 @@ static uint32_t operand(struct rt_onnx_lowering *l, size_t input, const char *pa
     const struct rt_onnx_made *made = &l->made[rt_onnx_lower_in(l, input)];
     const struct rt_onnx_shape *shape = rt_onnx_lower_shape(l, input);
     bool keys = made->view == RT_ONNX_KEYS;
-    if (!keys && made->view != RT_ONNX_HEADS)
+    if (shape->rank != 4 || (!keys && made->view != RT_ONNX_HEADS))
         return made->node;
     int64_t rows = shape->dim[0] * shape->dim[keys ? 3 : 2];
     int64_t cols = rt_onnx_count(shape) / rows;

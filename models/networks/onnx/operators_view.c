@@ -238,21 +238,24 @@ static bool fold_transpose(const struct rt_onnx_at *at, struct rt_onnx_data *out
     return true;
 }
 
-/* The view that a transposition makes of another; false where it is none of these. */
-static bool view_of(enum rt_onnx_view before, const int64_t *order, enum rt_onnx_view *after)
+/* The view that a transposition makes of another; false where it is none of these. Queries, keys and values
+ * of one product, (batch, tokens, 3, heads, size), are three views by heads. */
+static bool view_of(enum rt_onnx_view before, const int64_t *order, int rank, enum rt_onnx_view *after)
 {
     static const struct {
         enum rt_onnx_view before;
-        int64_t order[4];
+        int64_t order[5];
         enum rt_onnx_view after;
     } rows[] = {
-        {RT_ONNX_PLAIN, {0, 2, 1, 3}, RT_ONNX_HEADS},   {RT_ONNX_PLAIN, {0, 2, 3, 1}, RT_ONNX_KEYS},
-        {RT_ONNX_PLAIN, {0, 1, 3, 2}, RT_ONNX_SWAPPED}, {RT_ONNX_HEADS, {0, 1, 3, 2}, RT_ONNX_KEYS},
-        {RT_ONNX_HEADS, {0, 2, 1, 3}, RT_ONNX_PLAIN},   {RT_ONNX_KEYS, {0, 1, 3, 2}, RT_ONNX_HEADS},
+        {RT_ONNX_PLAIN, {2, 0, 3, 1, 4}, RT_ONNX_HEADS}, {RT_ONNX_PLAIN, {2, 0, 3, 4, 1}, RT_ONNX_KEYS},
+        {RT_ONNX_PLAIN, {0, 2, 1, 3}, RT_ONNX_HEADS},    {RT_ONNX_PLAIN, {0, 2, 3, 1}, RT_ONNX_KEYS},
+        {RT_ONNX_PLAIN, {0, 1, 3, 2}, RT_ONNX_SWAPPED},  {RT_ONNX_HEADS, {0, 1, 3, 2}, RT_ONNX_KEYS},
+        {RT_ONNX_HEADS, {0, 2, 1, 3}, RT_ONNX_PLAIN},    {RT_ONNX_KEYS, {0, 1, 3, 2}, RT_ONNX_HEADS},
         {RT_ONNX_SWAPPED, {0, 1, 3, 2}, RT_ONNX_PLAIN},
     };
     for (size_t i = 0; i < RT_COUNT(rows); i++)
-        if (rows[i].before == before && memcmp(rows[i].order, order, sizeof rows[i].order) == 0) {
+        if (rows[i].before == before && (rank == 5) == (rows[i].order[0] == 2) &&
+            memcmp(rows[i].order, order, (size_t)rank * sizeof *order) == 0) {
             *after = rows[i].after;
             return true;
         }
@@ -270,16 +273,31 @@ static bool is_image_reshaped(const struct rt_onnx_lowering *l, const struct rt_
     return least == 3 && from->rank + to->rank > 6 && memcmp(from->dim, to->dim, 2 * sizeof *to->dim) == 0;
 }
 
-/* Images that lie channels last as rows of pixels, or back; of tokens, too, which are reshaped to images. */
-static bool is_view_of_pixels(const struct rt_onnx_lowering *l, const int64_t *order, int rank)
+/* Does an operator take the value as an image? */
+static bool is_image_next(const struct rt_onnx_made *made)
+{
+    return made->reader != NULL && made->reader->row != NULL && made->reader->row->image;
+}
+
+/* Images that lie channels last as rows of pixels, or back; of tokens, too, which are reshaped to images. An
+ * image that is made of rows is stored channels last from there on. */
+static bool is_view_of_pixels(struct rt_onnx_lowering *l, const int64_t *order, int rank)
 {
     static const int64_t there[] = {0, 2, 3, 1}, back[] = {0, 3, 1, 2}, tokens[] = {0, 2, 1};
-    const struct rt_onnx_made *in = &l->made[rt_onnx_lower_in(l, 0)], *out = &l->made[l->at.node->outputs[0]];
-    if (!l->graph->options.channels_last)
-        return false;
-    if (rank == 3 && memcmp(order, tokens, sizeof tokens) == 0)
-        return is_image_reshaped(l, in->maker) || (out->readers == 1 && is_image_reshaped(l, out->reader));
-    return rank == 4 && (memcmp(order, there, sizeof there) == 0 || memcmp(order, back, sizeof back) == 0);
+    const struct rt_onnx_made *in = &l->made[rt_onnx_lower_in(l, 0)];
+    struct rt_onnx_made *out = &l->made[l->at.node->outputs[0]];
+    if (rank == 3 && memcmp(order, tokens, sizeof tokens) == 0) {
+        bool rows = is_image_reshaped(l, in->maker);
+        out->last = !rows && out->readers == 1 && is_image_reshaped(l, out->reader);
+        return out->last || (rows && in->last);
+    }
+    if (rank == 4 && memcmp(order, there, sizeof there) == 0) {
+        out->pixels = in->image;
+        return in->image && in->last;
+    }
+    out->image = out->last =
+        rank == 4 && memcmp(order, back, sizeof back) == 0 && (in->pixels || is_image_next(out));
+    return out->last;
 }
 
 /* Nothing where neither order nor place changes: only dims of one element move. */
@@ -301,7 +319,8 @@ static bool lower_transpose(struct rt_onnx_lowering *l)
         return true;
     struct rt_onnx_made *out = &l->made[l->at.node->outputs[0]];
     const struct rt_onnx_made *in = &l->made[rt_onnx_lower_in(l, 0)];
-    if (!l->patterns || shape->rank != 4 || in->image || !view_of(in->view, order, &out->view))
+    if (!l->patterns || shape->rank < 4 || shape->rank > 5 || in->image ||
+        !view_of(in->view, order, shape->rank, &out->view))
         return rt_onnx_lower_made(l);
     out->ordered = in->view != RT_ONNX_PLAIN && in->ordered;
     out->part = in->part;
@@ -536,7 +555,7 @@ const struct rt_onnx_operator rt_onnx_view_rows[] = {
      .form = true},
     {"Flatten", 1, .shapes = flatten_shape, .fold = fold_copy, .lower = lower_flatten, .op = RT_OP_COPY,
      .form = true},
-    {"Squeeze", 1, .shapes = squeeze_shape, .fold = fold_copy, .lower = rt_onnx_lower_nothing, .form = true},
+    {"Squeeze", 1, .shapes = squeeze_shape, .fold = fold_copy, .lower = lower_identity, .form = true},
     {"Unsqueeze", 1, .shapes = unsqueeze_shape, .fold = fold_copy, .lower = rt_onnx_lower_nothing,
      .form = true},
     {"Identity", 1, .shapes = identity_shape, .fold = fold_copy, .lower = lower_identity, .op = RT_OP_COPY},

@@ -178,21 +178,39 @@ struct attention {
     bool causal;
 };
 
-/* A mask is the same for all heads; a bias of each is none that kernels take. */
-static bool is_mask(const struct rt_onnx_lowering *l, uint32_t mask)
+static bool is_by(const struct rt_onnx_lowering *l, uint32_t value, const char *op)
 {
-    const struct rt_onnx_shape *shape = mask == RT_ONNX_NO_VALUE ? NULL : shape_of(l, mask);
-    if (shape == NULL)
-        return true;
-    return rt_onnx_shape_known(shape) && shape->rank <= 4 &&
-           (shape->rank < 3 || shape->dim[shape->rank - 3] == 1);
+    return l->made[value].maker != NULL && strcmp(l->made[value].maker->op, op) == 0;
+}
+
+/* scaled_dot_product_attention scales both operands where an exporter writes it out; programs scale one. */
+static bool is_one_function(const struct rt_onnx_lowering *l, const uint32_t *letter)
+{
+    const uint32_t *operands = l->made[LETTER(letter, 's')].maker->inputs;
+    return is_by(l, operands[0], "Mul") && is_by(l, operands[1], "Mul");
+}
+
+static bool is_of_each_head(const struct rt_onnx_lowering *l, uint32_t mask)
+{
+    const struct rt_onnx_shape *shape = shape_of(l, mask);
+    return shape->rank > 2 && shape->dim[shape->rank - 3] != 1;
+}
+
+/* A mask is the same for all heads; a bias of each is one where it was given to PyTorch's function: programs
+ * that add it run op by op (Swin, T5). */
+static bool is_mask(const struct rt_onnx_lowering *l, const uint32_t *letter)
+{
+    uint32_t mask = LETTER(letter, 'm');
+    return mask == RT_ONNX_NO_VALUE ||
+           (rt_onnx_shape_known(shape_of(l, mask)) && shape_of(l, mask)->rank <= 4 &&
+            (!is_of_each_head(l, mask) || is_one_function(l, letter)));
 }
 
 /* Keys are turned or not yet (repeated ones). */
 static bool take_attention(const struct rt_onnx_lowering *l, const uint32_t *letter, struct attention *out)
 {
     uint32_t q = LETTER(letter, 'q'), k = LETTER(letter, 'k'), v = LETTER(letter, 'v'),
-             s = LETTER(letter, 's');
+             s = LETTER(letter, 's'), m = LETTER(letter, 'm');
     if (!is_known_4d(l, q) || !is_known_4d(l, k) || !is_known_4d(l, v) || !is_known_4d(l, s))
         return false;
     const int64_t *of_q = shape_of(l, q)->dim, *of_k = shape_of(l, k)->dim, *of_v = shape_of(l, v)->dim,
@@ -204,23 +222,24 @@ static bool take_attention(const struct rt_onnx_lowering *l, const uint32_t *let
                               .kv_heads = of_k[1],
                               .head_dim = of_q[3],
                               .value_dim = of_v[3],
-                              .causal = rt_onnx_is_causal(l, LETTER(letter, 'm'), of_s[2], of_s[3])};
+                              .causal = rt_onnx_is_causal(l, m, of_s[2], of_s[3])};
+    out->causal = out->causal && !is_of_each_head(l, m);
     bool same = of_q[0] == out->batch && of_k[0] == out->batch && of_v[0] == out->batch &&
                 of_q[1] == out->heads && of_v[1] == out->kv_heads && of_v[2] == out->keys;
     return same && out->heads % out->kv_heads == 0 &&
            rt_onnx_times(of_k[2], of_k[3]) == rt_onnx_times(out->keys, out->head_dim);
 }
 
-/* Kernels take causal masks over what is cached and new, and all tokens of sequences among themselves. */
+/* Kernels take causal masks over what is cached and new, and all tokens of sequences among themselves or with
+ * those of others. */
 static bool is_attention(const struct rt_onnx_lowering *l, uint32_t *letter)
 {
     struct attention a;
-    if (!rt_onnx_lower_fuses_attention(l) || !is_mask(l, LETTER(letter, 'm')) ||
-        !take_attention(l, letter, &a))
+    if (!rt_onnx_lower_fuses_attention(l) || !is_mask(l, letter) || !take_attention(l, letter, &a))
         return false;
     if (a.queries == 1 || a.causal)
         return a.keys >= a.queries;
-    return a.keys == a.queries && a.kv_heads == a.heads;
+    return a.kv_heads == a.heads;
 }
 
 /* Causal kernels read no mask: what only makes it does not run. */
@@ -252,7 +271,7 @@ static void lower_attention(struct rt_onnx_lowering *l, const struct rt_onnx_fou
     uint32_t q = rows_of(l, letter_of(found, 'q'), "heads_q"), k = l->made[letter_of(found, 'k')].node,
              v = rows_of(l, letter_of(found, 'v'), "heads_v");
     int64_t mean = (a.head_dim + a.value_dim) / 2; /* as many FLOPs and bytes where they differ */
-    const int64_t encoder[] = {a.batch, a.queries, a.heads, mean};
+    const int64_t whole[] = {a.batch, a.queries, a.heads, mean, a.keys}; /* encoder, cross */
     const int64_t dim[RT_ATTENTION_DIMS] = {
         [RT_ATTENTION_BATCH] = a.batch,
         [RT_ATTENTION_TOKENS] = a.queries,
@@ -262,12 +281,13 @@ static void lower_attention(struct rt_onnx_lowering *l, const struct rt_onnx_fou
         [RT_ATTENTION_HEAD_DIM] = mean,
     };
     bool decodes = a.queries == 1 && a.keys > 1, causal = a.causal || decodes;
-    l->result = rt_build_fused_attention(l->graph, l->name, q, k, v,
-                                         decodes    ? RT_OP_ATTENTION_GENERATION
-                                         : a.causal ? RT_OP_ATTENTION_CONTEXT
-                                                    : RT_OP_ATTENTION_ENCODER,
-                                         causal ? dim : encoder,
-                                         (double)(a.batch * a.queries * a.heads * a.value_dim));
+    l->result =
+        rt_build_fused_attention(l->graph, l->name, q, k, v,
+                                 decodes               ? RT_OP_ATTENTION_GENERATION
+                                 : a.causal            ? RT_OP_ATTENTION_CONTEXT
+                                 : a.keys == a.queries ? RT_OP_ATTENTION_ENCODER
+                                                       : RT_OP_ATTENTION_CROSS,
+                                 causal ? dim : whole, (double)(a.batch * a.queries * a.heads * a.value_dim));
     l->made[l->at.node->outputs[0]].view = RT_ONNX_HEADS; /* kernels write (batch, tokens, heads, size) */
 }
 
@@ -419,6 +439,7 @@ static const struct rt_onnx_part parts[] = {
     {"values", "Reshape(Expand(Unsqueeze(v)))"},
     {"values", "v"},
     {"scores", "MatMul(Mul(q,#),Mul(<keys>,#))"},
+    {"scores", "MatMul(Mul(q,#),<keys>)"},
     {"scores", "MatMul(q,<keys>)"},
     {"scaled", "Mul(s=<scores>,#)"},
     {"scaled", "Div(s=<scores>,#)"},

@@ -159,8 +159,20 @@ static void test_pixels(void)
     /* by way of tokens */
     becomes(tokens, "avg_pool2d 2 4 6 8 2 1 0; relu 70 4; avg_pool2d 2 4 5 7 2 1 0");
     step.channels_last = false;
-    becomes(tokens,
-            "avg_pool2d 2 4 6 8 2 1 0; transpose 70 4; relu 70 4; transpose 8 35; avg_pool2d 2 4 5 7 2 1 0");
+    becomes(tokens, "avg_pool2d 2 4 6 8 2 1 0; transpose 70 4; relu 70 4; avg_pool2d 2 4 5 7 2 1 0");
+}
+
+/* An image that was turned into rows is stored channels last when it is one again, whatever --layout says. */
+static void test_turned_image(void)
+{
+    const char *net = "input x 2x4x6x8; output y; weight w 4x1x3x3; weight u 4x1x3x3; c = Conv x w group=4 "
+                      "pads=1,1,1,1; t = Transpose c perm=0,2,3,1; r = Relu t; b = Transpose r perm=0,3,1,2; "
+                      "y = Conv b u group=4 pads=1,1,1,1";
+    becomes(net, "conv2d 2 4 4 6 8 3 3 1 1 1 4; transpose 96 4; relu 96 4; "
+                 "conv2d 2 4 4 6 8 3 3 1 1 1 4 1");
+    step.channels_last = true;
+    becomes(net, "conv2d 2 4 4 6 8 3 3 1 1 1 4 1; relu 96 4; conv2d 2 4 4 6 8 3 3 1 1 1 4 1");
+    step.channels_last = false;
 }
 
 /* --- norms --- */
@@ -285,10 +297,43 @@ static void test_no_attention(void)
             "bmm 8 6 6 16; tanh 48 6; softmax 48 6; bmm 8 6 16 6");
     becomes(HEADS "input m 1x4x6x6; s = MatMul q k; d = Add s m; p = Softmax d; y = MatMul p v",
             "bmm 8 6 6 16; add 48 6; softmax 48 6; bmm 8 6 16 6");
-    /* all tokens attend to others than themselves */
-    becomes(NUMBERS "input q 2x4x6x16; input k 2x4x16x9; input v 2x4x9x16; output y; s = MatMul q k; p = "
-                    "Softmax s; y = MatMul p v",
-            "bmm 8 6 9 16; softmax 48 9; bmm 8 6 16 9");
+    fuse_attention(false);
+}
+
+/* All tokens attend to others than themselves; a bias of each head is PyTorch's function's, which scales
+ * both. */
+static void test_attention_to_others(void)
+{
+    const char *others =
+        NUMBERS "input q 2x4x6x16; input k 2x4x16x9; input v 2x4x9x16; output y; s = MatMul q "
+                "k; p = Softmax s; y = MatMul p v";
+    becomes(others, "bmm 8 6 9 16; softmax 48 9; bmm 8 6 16 9");
+    fuse_attention(true);
+    becomes(others, "attention_cross 2 6 4 16 9");
+    becomes(
+        HEADS
+        "input m 1x4x6x6; qs = Mul q half; ks = Mul k half; s = MatMul qs ks; d = Add s m; p = Softmax d; "
+        "y = MatMul p v",
+        ENCODER);
+    fuse_attention(false);
+}
+
+/* Queries, keys and values of one product, taken apart by heads: views, of which the products copy theirs. */
+static void test_packed_heads(void)
+{
+    const char *packed =
+        "input x 2x6x192; output y; list five 2,6,3,4,16; list whole 2,6,64; list first 0,; list second 1,; "
+        "list "
+        "third 2,; f = Reshape x five; t = Transpose f perm=2,0,3,1,4; a = Gather t first; q = Squeeze a "
+        "first; b "
+        "= Gather t second; k = Squeeze b first; c = Gather t third; v = Squeeze c first; kt = Transpose k "
+        "perm=0,1,3,2; s = MatMul q kt; p = Softmax s; z = MatMul p v; h = Transpose z perm=0,2,1,3; y = "
+        "Reshape h "
+        "whole";
+    becomes(packed,
+            "copy 12 64; transpose 12 64; bmm 8 6 6 16; softmax 48 6; copy 12 64; bmm 8 6 16 6; copy 12 64");
+    fuse_attention(true);
+    becomes(packed, ENCODER);
     fuse_attention(false);
 }
 
@@ -438,8 +483,21 @@ static void test_groups(void)
     becomes("input x 2x6x4; weight w 6; output y; y = GroupNormalization x w w num_groups=4", "copy 12 4");
 }
 
+/* x[2] = u, which a file writes as a new x. */
+static void test_scatter(void)
+{
+    struct rt_graph graph;
+    const char *net = "input x 4x6x8; input u 6x8; list i 2,; output y; y = ScatterND x i u";
+    becomes(net, "index 24 8");
+    if (graph_of(net, &graph)) {
+        CU_ASSERT_EQUAL(graph.kernels[0].bytes, 4.0 * 2 * 6 * 8); /* u is read and written, x is not moved */
+        rt_graph_release(&graph);
+    }
+}
+
 RT_TESTS(RT_TEST(test_gelu), RT_TEST(test_gelu_by_tanh), RT_TEST(test_gates), RT_TEST(test_exported),
-         RT_TEST(test_pixels), RT_TEST(test_layer_norm), RT_TEST(test_rms_norm), RT_TEST(test_attention),
-         RT_TEST(test_masks), RT_TEST(test_no_attention), RT_TEST(test_shared_heads), RT_TEST(test_decoding),
-         RT_TEST(test_turned_keys), RT_TEST(test_tokens_first), RT_TEST(test_rotary), RT_TEST(test_quantised),
-         RT_TEST(test_convolution), RT_TEST(test_groups))
+         RT_TEST(test_pixels), RT_TEST(test_turned_image), RT_TEST(test_layer_norm), RT_TEST(test_rms_norm),
+         RT_TEST(test_attention), RT_TEST(test_masks), RT_TEST(test_no_attention),
+         RT_TEST(test_attention_to_others), RT_TEST(test_packed_heads), RT_TEST(test_shared_heads),
+         RT_TEST(test_decoding), RT_TEST(test_turned_keys), RT_TEST(test_tokens_first), RT_TEST(test_rotary),
+         RT_TEST(test_quantised), RT_TEST(test_convolution), RT_TEST(test_groups), RT_TEST(test_scatter))
