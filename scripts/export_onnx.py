@@ -66,7 +66,7 @@ def timm_model(torch, name, args):
         raise Refused(f"timm has no model \"{name}\"; timm.list_models() lists all")
     channels, side, _ = timm.get_pretrained_cfg(name).input_size if timm.get_pretrained_cfg(name) else (3, 224, 224)
     side = args.image or side
-    return image_model(torch, lambda: timm.create_model(name), (channels, side, side), args)
+    return image_model(torch, lambda: timm.create_model(name, exportable=args.exporter == "torchscript"), (channels, side, side), args)
 
 
 def read_config(transformers, name):

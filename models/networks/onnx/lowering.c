@@ -80,14 +80,22 @@ struct rt_image rt_onnx_lower_image_of(const struct rt_onnx_lowering *l, size_t 
                              .width = rank > 2 ? shape->dim[rank - 1] : 1};
 }
 
+/* Of an element that is real: as the node that makes it has it, or is about to (autocast). */
+static double width_of(const struct rt_onnx_lowering *l, uint32_t value)
+{
+    const struct rt_onnx_made *made = &l->made[value];
+    bool follows = made->node == RT_NO_INPUT && made->maker != NULL && !made->constant;
+    uint32_t node = follows ? l->result : made->node;
+    return node != RT_NO_INPUT ? rt_node_width(l->graph, node) : rt_dtypes[l->graph->options.dtype].bytes;
+}
+
 double rt_onnx_lower_bytes(const struct rt_onnx_lowering *l, uint32_t value)
 {
     const struct rt_onnx_value *of = &l->at.model->values[value];
     const struct rt_onnx_dtype_row *dtype = &rt_onnx_dtypes[of->dtype];
     if (of->kind != RT_ONNX_TENSOR || !rt_onnx_shape_known(&of->shape))
         return 0;
-    double width = dtype->real ? rt_dtypes[l->graph->options.dtype].bytes : dtype->bits / 8.0;
-    return width * (double)rt_onnx_count(&of->shape);
+    return (dtype->real ? width_of(l, value) : dtype->bits / 8.0) * (double)rt_onnx_count(&of->shape);
 }
 
 double rt_onnx_lower_traffic(const struct rt_onnx_lowering *l)

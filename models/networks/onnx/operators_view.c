@@ -300,6 +300,16 @@ static bool is_view_of_pixels(struct rt_onnx_lowering *l, const int64_t *order, 
     return out->last;
 }
 
+/* Rows stay together, or elements are read with a stride; compiled code has the copy in its neighbours. */
+static void copy_turned(struct rt_onnx_lowering *l, bool together)
+{
+    int64_t rows, cols;
+    enum rt_copy copy = together ? RT_COPY_ROWS : RT_COPY_TRANSPOSED;
+    rt_onnx_lower_matrix(l, l->at.node->outputs[0], &rows, &cols);
+    l->result = rt_build_copies(l->graph, l->name, rt_onnx_lower_node(l, 0), rows, cols, copy, copy);
+    l->graph->nodes[l->result].fusable = true;
+}
+
 /* Nothing where neither order nor place changes: only dims of one element move. */
 static bool lower_transpose(struct rt_onnx_lowering *l)
 {
@@ -320,8 +330,10 @@ static bool lower_transpose(struct rt_onnx_lowering *l)
     struct rt_onnx_made *out = &l->made[l->at.node->outputs[0]];
     const struct rt_onnx_made *in = &l->made[rt_onnx_lower_in(l, 0)];
     if (!l->patterns || shape->rank < 4 || shape->rank > 5 || in->image ||
-        !view_of(in->view, order, shape->rank, &out->view))
-        return rt_onnx_lower_made(l);
+        !view_of(in->view, order, shape->rank, &out->view)) {
+        copy_turned(l, order[shape->rank - 1] == shape->rank - 1);
+        return true;
+    }
     out->ordered = in->view != RT_ONNX_PLAIN && in->ordered;
     out->part = in->part;
     if (in->view == RT_ONNX_PLAIN)
