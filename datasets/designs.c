@@ -53,27 +53,28 @@
  *   rates     of lanes: CUDA C++ Programming Guide, table of arithmetic throughput; of matrix units: NVIDIA's white
  *             papers of Volta, Turing, Ampere (GA100, GA102), Ada, Hopper (GH100) and RTX Blackwell. Of 10.0 and 10.3 by
  *             the data sheets: twice Hopper's, 8,192 a cycle in 16 bits of 148 SMs at 1,856 MHz being the 2,250 TFLOP/s
- *             of a B200 (an H100's 989 are those of 1,830 MHz); fp4 twice fp8, three times on 10.3; int8 there is little
+ *             of a B200 (an H100's 989 are those of 1,830 MHz); fp4 twice fp8, three times on 10.3; int8 there is little;
+ *             exponentials by the same table, 10.3's by its data sheet: 10.7 10^12 a second, a B200's 5
  */
 #define NO NAN
-#define UNKNOWN_RATES {NO, NO, NO, NO, NO, NO, NO, NO}
-#define VEGA_RATES {256, NO, NO, NO, NO, NO, NO, NO}
+#define UNKNOWN_RATES {NO, NO, NO, NO, NO, NO, NO, NO, 16}
+#define VEGA_RATES {256, NO, NO, NO, NO, NO, NO, NO, 16}
 #define OLD_BLAS (2 * 4096 + 8 * 16)
 #define NEW_BLAS (8 * 4096)
 static const struct rt_design designs[] = {
-    /*                          generation      year node lanes issue threads parts memory         pJ   matrix units        energy gap payload add    nic   share blas      rates: fp16  bf16  tf32  fp16  bf16  fp8   fp4   int8 */
+    /*                          generation      year node lanes issue threads parts memory         pJ   matrix units        energy gap payload add    nic   share blas      rates: fp16  bf16  tf32  fp16  bf16  fp8   fp4   int8   exp */
     {"5.2", "Maxwell",         "Maxwell",       2014, 28, 128,    1, 2048, 1, RT_MEMORY_GDDR,      12,  RT_MATRIX_NONE,          1,      0, 0.8,   false, 6.25, 1, 1, OLD_BLAS, UNKNOWN_RATES},
-    {"6.0", "Pascal",          "Pascal",        2016, 16,  64,    1, 2048, 1, RT_MEMORY_HBM_OTHER, 3.9, RT_MATRIX_NONE,          1,      0, 0.9,   false, 6.25, 1, 1, OLD_BLAS, {256, NO,  NO,   NO,   NO,   NO,   NO,   NO}},
-    {"6.1", "Pascal",          "Pascal",        2016, 16, 128,    1, 2048, 1, RT_MEMORY_GDDR,      12,  RT_MATRIX_NONE,          1,      0, 0.9,   false, 6.25, 1, 1, OLD_BLAS, {4,   NO,  NO,   NO,   NO,   NO,   NO,   NO}},
-    {"7.0", "Volta",           "Volta, Turing", 2017, 12,  64,    1, 2048, 1, RT_MEMORY_HBM,       3.9, RT_MATRIX_WARP,          1,      0, 0.8,   false, 6.25, 2, 2, OLD_BLAS, {256, NO,  NO,   1024, NO,   NO,   NO,   NO}},
-    {"7.5", "Turing",          "Volta, Turing", 2017, 12,  64,    1, 1024, 1, RT_MEMORY_GDDR,      7.5, RT_MATRIX_WARP,          1,      0, 0.8,   false, 6.25, 2, 2, OLD_BLAS, {256, NO,  NO,   1024, NO,   NO,   NO,   2048}},
-    {"8.0", "Ampere",          "Ampere",        2020,  7,  64,    1, 2048, 2, RT_MEMORY_HBM,       3.9, RT_MATRIX_WARP,          1,      0, 0.8,   false, 25,   2, 4, OLD_BLAS, {512, 256, 1024, 2048, 2048, NO,   NO,   4096}},
-    {"8.6", "Ampere",          "Ampere",        2020,  8, 128, 0.75, 1536, 1, RT_MEMORY_GDDR,      7.5, RT_MATRIX_WARP,          1,      0, 0.853, false, 12.5, 2, 4, OLD_BLAS, {256, 256, 512,  1024, 1024, NO,   NO,   2048}},
-    {"8.9", "Ada Lovelace",    "Ada, Hopper",   2022,  5, 128, 0.75, 1536, 1, RT_MEMORY_GDDR,      7.5, RT_MATRIX_WARP,          1,      0, 0.853, false, 25,   2, 4, OLD_BLAS, {256, 256, 512,  1024, 1024, 2048, NO,   2048}},
-    {"9.0", "Hopper",          "Ada, Hopper",   2022,  5, 128, 0.86, 2048, 2, RT_MEMORY_HBM,       3.9, RT_MATRIX_WARP_GROUP,    1,      0, 0.824, true,  50,   8, 8, NEW_BLAS, {512, 512, 2048, 4096, 4096, 8192, NO,   8192}},
-    {"10.0", "Blackwell",       "Blackwell",     2024,  5, 128,    1, 2048, 2, RT_MEMORY_HBM,       3.9, RT_MATRIX_TENSOR_MEMORY, 1,      0, 0.802, true,  50,   8, 8, NEW_BLAS, {256, NO,  4096, 8192, 8192, 16384, 32768, 16384}},
-    {"10.3", "Blackwell Ultra", "Blackwell",     2024,  5, 128,    1, 2048, 2, RT_MEMORY_HBM,       3.9, RT_MATRIX_TENSOR_MEMORY, 1,      0, 0.802, true,  100,  8, 8, NEW_BLAS, {NO,  NO,  4096, 8192, 8192, 16384, 49152, NO}},
-    {"12.0", "Blackwell",       "Blackwell",     2024,  5, 128, 0.75, 1536, 1, RT_MEMORY_GDDR,      5,   RT_MATRIX_WARP,          1,      0, 0.802, true,  25,   8, 8, NEW_BLAS, {256, 256, 512,  1024, 1024, 2048, 4096, 2048}},
+    {"6.0", "Pascal",          "Pascal",        2016, 16,  64,    1, 2048, 1, RT_MEMORY_HBM_OTHER, 3.9, RT_MATRIX_NONE,          1,      0, 0.9,   false, 6.25, 1, 1, OLD_BLAS, {256, NO,  NO,   NO,   NO,   NO,   NO,   NO, 16}},
+    {"6.1", "Pascal",          "Pascal",        2016, 16, 128,    1, 2048, 1, RT_MEMORY_GDDR,      12,  RT_MATRIX_NONE,          1,      0, 0.9,   false, 6.25, 1, 1, OLD_BLAS, {4,   NO,  NO,   NO,   NO,   NO,   NO,   NO, 16}},
+    {"7.0", "Volta",           "Volta, Turing", 2017, 12,  64,    1, 2048, 1, RT_MEMORY_HBM,       3.9, RT_MATRIX_WARP,          1,      0, 0.8,   false, 6.25, 2, 2, OLD_BLAS, {256, NO,  NO,   1024, NO,   NO,   NO,   NO, 16}},
+    {"7.5", "Turing",          "Volta, Turing", 2017, 12,  64,    1, 1024, 1, RT_MEMORY_GDDR,      7.5, RT_MATRIX_WARP,          1,      0, 0.8,   false, 6.25, 2, 2, OLD_BLAS, {256, NO,  NO,   1024, NO,   NO,   NO,   2048, 16}},
+    {"8.0", "Ampere",          "Ampere",        2020,  7,  64,    1, 2048, 2, RT_MEMORY_HBM,       3.9, RT_MATRIX_WARP,          1,      0, 0.8,   false, 25,   2, 4, OLD_BLAS, {512, 256, 1024, 2048, 2048, NO,   NO,   4096, 16}},
+    {"8.6", "Ampere",          "Ampere",        2020,  8, 128, 0.75, 1536, 1, RT_MEMORY_GDDR,      7.5, RT_MATRIX_WARP,          1,      0, 0.853, false, 12.5, 2, 4, OLD_BLAS, {256, 256, 512,  1024, 1024, NO,   NO,   2048, 16}},
+    {"8.9", "Ada Lovelace",    "Ada, Hopper",   2022,  5, 128, 0.75, 1536, 1, RT_MEMORY_GDDR,      7.5, RT_MATRIX_WARP,          1,      0, 0.853, false, 25,   2, 4, OLD_BLAS, {256, 256, 512,  1024, 1024, 2048, NO,   2048, 16}},
+    {"9.0", "Hopper",          "Ada, Hopper",   2022,  5, 128, 0.86, 2048, 2, RT_MEMORY_HBM,       3.9, RT_MATRIX_WARP_GROUP,    1,      0, 0.824, true,  50,   8, 8, NEW_BLAS, {512, 512, 2048, 4096, 4096, 8192, NO,   8192, 16}},
+    {"10.0", "Blackwell",       "Blackwell",     2024,  5, 128,    1, 2048, 2, RT_MEMORY_HBM,       3.9, RT_MATRIX_TENSOR_MEMORY, 1,      0, 0.802, true,  50,   8, 8, NEW_BLAS, {256, NO,  4096, 8192, 8192, 16384, 32768, 16384, 16}},
+    {"10.3", "Blackwell Ultra", "Blackwell",     2024,  5, 128,    1, 2048, 2, RT_MEMORY_HBM,       3.9, RT_MATRIX_TENSOR_MEMORY, 1,      0, 0.802, true,  100,  8, 8, NEW_BLAS, {NO,  NO,  4096, 8192, 8192, 16384, 49152, NO, 32}},
+    {"12.0", "Blackwell",       "Blackwell",     2024,  5, 128, 0.75, 1536, 1, RT_MEMORY_GDDR,      5,   RT_MATRIX_WARP,          1,      0, 0.802, true,  25,   8, 8, NEW_BLAS, {256, 256, 512,  1024, 1024, 2048, 4096, 2048, 16}},
     {"gfx900", "Vega",            "Vega",          2017, 14,  64,    1, 2560, 1, RT_MEMORY_HBM_OTHER, 3.9, RT_MATRIX_NONE,          1,     10, 0.8,   false, 12.5, 1, 1, OLD_BLAS, VEGA_RATES},
     {"gfx906", "Vega",            "Vega",          2017,  7,  64,    1, 2560, 1, RT_MEMORY_HBM_OTHER, 3.9, RT_MATRIX_NONE,          1,     10, 0.8,   false, 12.5, 1, 1, OLD_BLAS, VEGA_RATES},
     {"gfx908", "CDNA",            "CDNA",          2020,  7,  64,    1, 2560, 1, RT_MEMORY_HBM_OTHER, 3.9, RT_MATRIX_AMD,           2.64,  10, 0.8,   false, 25,   1, 1, OLD_BLAS, UNKNOWN_RATES},

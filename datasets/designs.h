@@ -36,6 +36,7 @@ enum rt_matrix_units {
  * in fp32 at full rate. NaN: it has no such units, or nobody has looked. */
 struct rt_design_rates {
     double fp16_vector, bf16_vector, tf32, fp16, bf16, fp8, fp4, int8;
+    double exponentials; /* no FLOP, but one each */
 };
 
 struct rt_design {

@@ -263,7 +263,7 @@ static bool is_geforce(const struct rt_cuda_gpu_found *found)
 /* What is measured is not described by the rates of another major version. */
 static const struct rt_design_rates *rates_of(const struct rt_device *device)
 {
-    static const struct rt_design_rates unknown = {NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
+    static const struct rt_design_rates unknown = {NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
     const struct rt_design *design = rt_design_of(device);
     return rt_capability_same_major(design->capability, device->compute_capability) ? &design->rates
                                                                                     : &unknown;

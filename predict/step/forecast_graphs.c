@@ -140,6 +140,17 @@ static double flash2_us(const struct rt_forecast *forecast, const struct rt_fore
                : us;
 }
 
+/* It is forecast as so many forward passes, which have fewer products beside an exponential. */
+static double backward_exponentials(const struct rt_device *device, const struct rt_forecast_launch *launch)
+{
+    const struct rt_call *call = &launch->kernel.call;
+    double head_dim = (double)call->dim[RT_ATTENTION_HEAD_DIM];
+    if (call->op != RT_OP_ATTENTION_CONTEXT || call->phase == RT_FORWARD || launch->kernel.flash2)
+        return 1;
+    return rt_exponentials_gain(device, call->dtype, head_dim, 5) /
+           rt_exponentials_gain(device, call->dtype, head_dim, 2);
+}
+
 static int time_kernel(struct rt_forecast *forecast, struct rt_forecast_launch *launch,
                        const struct rt_forecast_queries *queries, const uint32_t *of_launch, bool roofline)
 {
@@ -151,6 +162,8 @@ static int time_kernel(struct rt_forecast *forecast, struct rt_forecast_launch *
     if (launch->kernel.flash2 && !roofline)
         launch->time_us = flash2_us(forecast, launch);
     launch->time_us *= launch->kernel.multiple * launch->kernel.slower;
+    if (launch->source == RT_TIME_TRAINED)
+        launch->time_us *= backward_exponentials(forecast->device, launch);
     launch->roofline_us *= launch->kernel.multiple;
     launch->ln_half_width = queries->ln_half_width[answer];
     if (launch->ln_half_width < launch->kernel.unsure)

@@ -407,6 +407,17 @@ static void choose_kernel(const struct attention *a, enum rt_server_project serv
     tiling->tile_keys = a->head_dim <= 128 ? 128 : 64;
 }
 
+double rt_exponentials_gain(const struct rt_device *device, enum rt_dtype dtype, double head_dim,
+                            double products)
+{
+    const double measured = 16;
+    const struct rt_design_rates *rates = &rt_design_of(device)->rates;
+    double width = rt_dtypes[dtype].bytes,
+           multiply = 2 * products * head_dim / (width < 2 ? rates->fp8 : rates->bf16);
+    double gain = (multiply + 1 / rates->exponentials) / (multiply + 1 / measured);
+    return width <= 2 && gain < 1 ? gain : 1;
+}
+
 void rt_tiling_attention(enum rt_op_id op, enum rt_dtype dtype, const int64_t *dim,
                          enum rt_server_project server, const struct rt_device *device,
                          struct rt_attention_tiling *out)
@@ -435,6 +446,8 @@ void rt_tiling_attention(enum rt_op_id op, enum rt_dtype dtype, const int64_t *d
     double load_us = a.decodes ? rt_cycles_us(device, keys / BLOCK_LOAD_BYTES) : 0;
     tiling.fused.compute_us = fmax(1e6 * whole_flops / rates.sustained_flops,
                                    fmax(tiling.tiles * (tile_us + load_us), mean * tiling.waves * tile_us));
+    if (!a.decodes) /* else blocks wait for keys */
+        tiling.fused.compute_us *= rt_exponentials_gain(device, dtype, a.head_dim, 2);
     tiling.fused.start_us = rt_cycles_us(device, START_CYCLES);
     tiling.fused.blocks_us = tiling.block_us * tiling.waves;
     double bytes = rt_ops[op].bytes(dim, a.width);

@@ -118,6 +118,12 @@ void rt_tiling_add_memory(const struct rt_device *device, double bytes, double h
                           struct rt_tiling_time *time);
 void rt_tiling_set_time(struct rt_tiling_time *time);
 
+/* Softmax takes an exponential a score, which products before and behind it wait for. What attention takes on
+ * a design of more exponentials a cycle over what it would with the 16 of those that were measured, both
+ * parts one after the other; `products` for a score: 2 forward, 5 backward. */
+double rt_exponentials_gain(const struct rt_device *device, enum rt_dtype dtype, double head_dim,
+                            double products);
+
 struct rt_attention_tiling {
     struct rt_tiling_time fused;
     bool packed;     /* query heads that share keys share a block's rows */
