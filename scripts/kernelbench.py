@@ -5,7 +5,7 @@
   scripts/kernelbench.py judge FOLDER ONNX -o OUT.csv [-- ...]    by level, kind and GPU, of those over 0.3 ms; the rest is rooftile predict's
 
 FOLDER/SET/KernelBench/levelN/*.py are the problems, FOLDER/SET/results/timing/GPU/baseline_time_torch.json what they took. They are fp32,
-batch norm by the batch's statistics; the exporter drops that, so it is put back, but where it folded the norm into a convolution."""
+batch norm by the batch's statistics; the exporter drops that, so it is put back."""
 import argparse
 import csv
 import json
@@ -53,6 +53,7 @@ def export(folder, name, level, onnx_folder, pattern):
     import numpy
     import onnx_ir as ir
     import onnx_ir.passes.common as common
+    import onnxscript.rewriter as rewriter
     import torch
     import torch.onnx._internal.exporter._core as core
     unread = {method: getattr(core.TorchTensor, method) for method in ("numpy", "tobytes")}  # of weights that are not there
@@ -60,6 +61,9 @@ def export(folder, name, level, onnx_folder, pattern):
         numpy.ones((), self.dtype.numpy()), tuple(self.raw.shape))
     core.TorchTensor.tobytes = lambda self: unread["tobytes"](self) if not is_meta(self) else bytes(self.nbytes)
     common.DeduplicateInitializersPass.call = lambda self, model: ir.passes.PassResult(model, False)  # it reads weights
+    one = {id(rule) for name in ("_fuse_batchnorm", "_fuse_pad_into_conv", "_fuse_relus_clips", "_min_max_to_clip")
+           for rule in getattr(rewriter, name).rules}  # kernels that PyTorch does not run as one
+    rewriter._DEFAULT_REWRITE_RULES = tuple(rule for rule in rewriter._DEFAULT_REWRITE_RULES if id(rule) not in one)
     out = onnx_folder / name
     out.mkdir(parents=True, exist_ok=True)
     for path in sorted((folder / name / "KernelBench" / level).glob("*.py")):
@@ -72,7 +76,12 @@ def export(folder, name, level, onnx_folder, pattern):
         except Exception as error:  # pylint: disable=broad-except  # of many kinds; the others go on
             print(f"left out: {target.name}: {type(error).__name__}: {str(error)[:200]}".replace("\n", " "), file=sys.stderr)
             continue
-        for value in program.model.graph.initializers.values():
+        weights = program.model.graph.initializers
+        for own in program.exported_program.graph_signature.parameters:
+            if "." not in own and own in weights:  # PyTorch computes with it in every run
+                program.model.graph.inputs.append(weights.pop(own))
+                program.model.graph.inputs[-1].const_value = None
+        for value in weights.values():
             if is_meta(value.const_value) or value.const_value.size > 4096:
                 value.const_value = ir.ExternalTensor("weights", 0, None, value.const_value.dtype, shape=value.const_value.shape, name=value.name)
         for node in program.model.graph:

@@ -98,7 +98,7 @@ bool rt_graph_narrows(const struct rt_graph *graph)
 
 /* vLLM and the checkpoints it reads quantise the linear modules of the layers, and neither embedding nor head
  * ("ignore": ["lm_head"] in compressed-tensors, exclude_modules in modelopt). */
-static enum rt_dtype dtype_of(const struct rt_graph *graph, enum rt_op_id op)
+static enum rt_dtype dtype_of(const struct rt_graph *graph, enum rt_op_id op, const int64_t *dim)
 {
     bool layer = graph->blocks[graph->block_count - 1].role == RT_BLOCK_LAYER;
     if (op == RT_OP_LINEAR && ((graph->options.wide_parts >> graph->part & 1) != 0 || graph->adapting))
@@ -107,7 +107,7 @@ static enum rt_dtype dtype_of(const struct rt_graph *graph, enum rt_op_id op)
         return graph->options.experts_dtype;
     enum rt_dtype own = graph->nodes[graph->node_count - 1].dtype;
     if (op == RT_OP_CONV2D && own == RT_FP32 && graph->options.conv_tf32)
-        return RT_TF32;
+        return dim[RT_CONV_IN] / dim[RT_CONV_GROUPS] < RT_TF32_CHANNELS ? RT_FP32 : RT_TF32;
     return layer && (op == RT_OP_LINEAR || op == RT_OP_MOE) ? graph->products : own;
 }
 
@@ -123,7 +123,7 @@ struct rt_graph_kernel *rt_graph_add_kernel(struct rt_graph *graph, enum rt_phas
     RT_GROW(graph->kernels, graph->kernel_count, 1, graph->kernel_capacity);
     struct rt_graph_kernel *kernel = &graph->kernels[graph->kernel_count++];
     memset(kernel, 0, sizeof *kernel);
-    rt_call_init(&kernel->call, op, dtype_of(graph, op));
+    rt_call_init(&kernel->call, op, dtype_of(graph, op, dim));
     memcpy(kernel->call.dim, dim, (size_t)rt_op_graph_dims(op) * sizeof *dim);
     kernel->call.phase = (uint8_t)phase;
     kernel->multiple = kernel->slower = 1;

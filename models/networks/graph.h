@@ -230,6 +230,11 @@ struct rt_graph_options {
     bool conv_tf32; /* in fp32: convolutions in TF32, products not */
 };
 
+/* cuDNN's TF32 kernels load 16 bytes of channels at once: convolutions of fewer a group, as the first layer
+ * of images, run on vector lanes (KernelBench's even problems say so, the odd ones judge it:
+ * docs/log/vision.md). */
+enum { RT_TF32_CHANNELS = 4 };
+
 struct rt_graph_kernel {
     struct rt_call call;
     double flops, bytes; /* compulsory traffic; collectives: bytes sent by one device */
