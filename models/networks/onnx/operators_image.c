@@ -508,8 +508,8 @@ static void move_slices_once(struct rt_graph *graph, size_t at, struct rt_image 
     }
 }
 
-/* Groups with a stride and an uneven kernel take 4 to 10 times a TF32 product on six GPUs: problem 72 says so,
- * 75 judges it. */
+/* Groups with a stride and an uneven kernel take 4 to 10 times a TF32 product on six GPUs: problem 72 says
+ * so, 75 judges it. */
 static bool lacks_tf32_kernel(const struct sliding *w, int64_t groups)
 {
     return groups > 1 && w->stride[0] * w->stride[1] > 1 && w->kernel[0] != w->kernel[1];
