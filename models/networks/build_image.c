@@ -101,6 +101,41 @@ static double depthwise_cycles(double outputs, const struct rt_conv *conv, doubl
     return outputs * (output + tap * taps) * (known ? square : 1);
 }
 
+static bool is_power_of_two(int64_t n)
+{
+    return (n & (n - 1)) == 0;
+}
+
+/* Gradients of groups channels last by cuDNN 8.3 (PyTorch 1.12): of 4 to 32 channels a group, a power of two,
+ * and a multiple of 64 in all, they run on matrix units; others are a thread an output, so many cycles of a
+ * multiprocessor a multiply-add. That, and how many times as long as measured products gradients channels
+ * first take, is by half of the families that timm trained on the RTX 3090 (docs/log/vision.md). */
+static double direct_cycles(const struct rt_graph *graph, struct rt_image x, const struct rt_conv *conv)
+{
+    const double multiply_add = 12.0 / 128;
+    int64_t in = x.channels / conv->groups;
+    bool matrix = is_power_of_two(in) && in >= 4 && in <= 32 && conv->out == x.channels &&
+                  conv->out % 64 == 0 && conv->dilation == 1;
+    if (!rt_runtimes[graph->options.runtime].direct_groups || !graph->options.channels_last || matrix)
+        return 0;
+    return multiply_add *
+           (double)(rt_image_elements(conv_output(x, conv)) * in * conv->kernel_h * conv->kernel_w);
+}
+
+static void mark_gradient(const struct rt_graph *graph, struct rt_graph_kernel *kernel, struct rt_image x,
+                          const struct rt_conv *conv)
+{
+    const double grouped = 1.5, pointwise_filter = 1.3;
+    bool first = !graph->options.channels_last, groups = conv->groups > 1 && conv->groups < x.channels;
+    if (groups && rt_dtypes[kernel->call.dtype].bytes < 4)
+        kernel->own_cycles = direct_cycles(graph, x, conv);
+    if (first && groups)
+        kernel->slower = grouped;
+    else if (first && conv->groups == 1 && conv->kernel_h * conv->kernel_w == 1 &&
+             kernel->call.phase == RT_ACCUMULATE)
+        kernel->slower = pointwise_filter;
+}
+
 static void conv_kernel(struct rt_graph *graph, enum rt_phase phase, struct rt_image x,
                         const struct rt_conv *conv)
 {
@@ -114,6 +149,8 @@ static void conv_kernel(struct rt_graph *graph, enum rt_phase phase, struct rt_i
     if (runs_own_kernel(graph, x, conv))
         kernel->own_cycles = depthwise_cycles((double)rt_image_elements(conv_output(x, conv)), conv,
                                               rt_dtypes[kernel->call.dtype].bytes);
+    else if (phase != RT_FORWARD)
+        mark_gradient(graph, kernel, x, conv);
 }
 
 static void add_bias_gradient(struct rt_graph *graph, struct rt_image y)
@@ -187,12 +224,13 @@ static bool is_one_kernel(const struct rt_graph *graph, enum rt_dtype dtype)
            (dtype == RT_FP16 && graph->options.autocast);
 }
 
-/* Sums over the batch come first, and then its operands are read once more, all of them in between: the
- * training of VGG with batch norm takes 8 passes over its activations longer than without
- * (docs/log/vision.md).
- */
-static void read_again(struct rt_graph_kernel *kernel, double operands)
+/* Sums over the batch come first, and then its operands are read once more, all of them in between; channels
+ * first, where PyTorch asks cuDNN for its spatial mode and not for the persistent one
+ * (aten/native/cudnn/BatchNorm.cpp), one of them a third time (docs/log/vision.md). */
+static void read_again(const struct rt_graph *graph, struct rt_graph_kernel *kernel, double operands,
+                       bool one)
 {
+    operands += one && !graph->options.channels_last && !graph->options.fusion ? 1 : 0;
     const int64_t *dim = kernel->call.dim;
     double elements = (double)dim[0] * (double)dim[1] * (double)dim[2] * (double)dim[3];
     kernel->reread_bytes = operands * elements * rt_dtypes[kernel->call.dtype].bytes;
@@ -213,7 +251,7 @@ static void norm_forward(struct rt_graph *graph, struct rt_image x, bool one, bo
         rt_node_add_kernel(graph, RT_FORWARD, RT_OP_RSQRT, 1, x.channels);
     }
     if (trains && one)
-        read_again(image_kernel(graph, RT_FORWARD, RT_OP_BATCHNORM, x), 1);
+        read_again(graph, image_kernel(graph, RT_FORWARD, RT_OP_BATCHNORM, x), 1, one);
     else
         image_kernel(graph, RT_FORWARD, RT_OP_BATCHNORM_INFERENCE, x);
 }
@@ -222,7 +260,7 @@ static void norm_forward(struct rt_graph *graph, struct rt_image x, bool one, bo
 static void norm_backward(struct rt_graph *graph, struct rt_image x, bool one)
 {
     if (one || !graph->options.channels_last) {
-        read_again(image_kernel(graph, RT_BACKWARD, RT_OP_BATCHNORM_BACKWARD, x), 2);
+        read_again(graph, image_kernel(graph, RT_BACKWARD, RT_OP_BATCHNORM_BACKWARD, x), 2, one);
         return;
     }
     add_kernel(graph, RT_BACKWARD, RT_OP_REDUCE, x)->bytes *= 2;

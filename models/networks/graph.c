@@ -287,7 +287,8 @@ const struct rt_runtime rt_runtimes[RT_RUNTIME_COUNT] = {
         .joined_products = true, .copies_heads = true, .grouped_experts = true, .balances_stages = true,
         .loss_by_ops = true, .most_shard = RT_SHARD_OPTIMIZER, .loss = true, .clips = true, .stepping = RT_STEPPING_FUSED,
         PYTORCH_2}, /* zero_stage is 0 or 1 */
-    [RT_RUNTIME_EAGER_1] = {.name = "eager-1.13", WRITTEN_OUT("PyTorch 1.5 to 1.13 op by op"), .hosted = true, PYTORCH_1},
+    [RT_RUNTIME_EAGER_1] = {.name = "eager-1.13", WRITTEN_OUT("PyTorch 1.5 to 1.13 op by op"), .hosted = true,
+        .direct_groups = true, PYTORCH_1},
     [RT_RUNTIME_EAGER_2] = {.name = "eager-2.4", ONE_KERNEL("PyTorch 2.0 to 2.4 op by op"), .fused_attention = true,
         .hosted = true, .narrow_math = true, PYTORCH_2},
 };

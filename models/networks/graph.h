@@ -76,6 +76,7 @@ struct rt_runtime {
     bool replayed;        /* the host launches a CUDA graph, not each kernel */
     bool scalar_loads;    /* its elementwise kernels move one element at a time */
     bool narrow_math;     /* scaled_dot_product_attention that no kernel takes stays in 16 bits */
+    bool direct_groups;   /* gradients of most groups channels last have no matrix units */
     enum rt_attention_library attention; /* of attention in one kernel */
     enum rt_accumulation accumulation;
     /* Of frameworks that train at scale; each is one kernel a pass: */

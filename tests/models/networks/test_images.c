@@ -331,24 +331,69 @@ static void test_names_of_timm(void)
     CU_ASSERT_EQUAL(rt_model_named("timm/gpt2", &model), RT_ENOTFOUND);
 }
 
-/* Batch norm in training reads what it read for its sums once more. */
+/* Batch norm in training reads what it read for its sums once more, cuDNN's channels first one of it twice.
+ */
 static void test_rereads(void)
 {
-    struct net net = net_of(RT_STEP_TRAINING, RT_FP32);
-    rt_image_batchnorm(&net.graph, "norm", net.x);
-    const struct rt_node *node = find_node(&net.graph, "norm");
-    for (uint32_t k = node->kernel; k < node->kernel + node->kernel_count; k++) {
-        const struct rt_graph_kernel *kernel = &net.graph.kernels[k];
-        double operands = kernel->call.op == RT_OP_BATCHNORM            ? 1
-                          : kernel->call.op == RT_OP_BATCHNORM_BACKWARD ? 2
-                                                                        : 0;
-        CU_ASSERT_EQUAL(kernel->reread_bytes, operands * 4 * ELEMENTS);
-        CU_ASSERT_EQUAL(kernel->reuse_distance_bytes, kernel->reread_bytes);
+    for (int last = 0; last < 2; last++) {
+        struct net net = net_of(RT_STEP_TRAINING, RT_FP32);
+        net.graph.options.channels_last = last;
+        rt_image_batchnorm(&net.graph, "norm", net.x);
+        const struct rt_node *node = find_node(&net.graph, "norm");
+        for (uint32_t k = node->kernel; k < node->kernel + node->kernel_count; k++) {
+            const struct rt_graph_kernel *kernel = &net.graph.kernels[k];
+            double operands = kernel->call.op == RT_OP_BATCHNORM            ? 2 - last
+                              : kernel->call.op == RT_OP_BATCHNORM_BACKWARD ? 3 - last
+                                                                            : 0;
+            CU_ASSERT_EQUAL(kernel->reread_bytes, operands * 4 * ELEMENTS);
+            CU_ASSERT_EQUAL(kernel->reuse_distance_bytes, kernel->reread_bytes);
+        }
+        rt_graph_release(&net.graph);
     }
-    rt_graph_release(&net.graph);
 }
 
-RT_TESTS(RT_TEST(test_rereads), RT_TEST(test_names_of_timm), RT_TEST(test_layout_of_compiled_code),
-         RT_TEST(test_convolution), RT_TEST(test_depthwise_bias), RT_TEST(test_batch_norm),
-         RT_TEST(test_activations), RT_TEST(test_pools), RT_TEST(test_parts), RT_TEST(test_scales),
-         RT_TEST(test_fusion), RT_TEST(test_memory_of_training), RT_TEST(test_refusals))
+/* Gradients of groups: channels first slower than products; channels last, by PyTorch 1, a thread an output
+ * where no kernel of matrix units is made for them. By filter, 1 x 1 channels first is slower, too. */
+static void test_gradients_of_groups(void)
+{
+    static const struct {
+        int64_t channels, groups, kernel;
+        enum rt_runtime_id runtime;
+        bool last;
+        double cycles, by_data, by_filter;
+    } cases[] = {{128, 8, 3, RT_RUNTIME_EAGER_1, true, 0, 1, 1},
+                 {128, 2, 3, RT_RUNTIME_EAGER_1, true, 12.0 / 128, 1, 1},
+                 {96, 8, 3, RT_RUNTIME_EAGER_1, true, 12.0 / 128, 1, 1},
+                 {80, 10, 3, RT_RUNTIME_EAGER_1, true, 12.0 / 128, 1, 1},
+                 {96, 8, 3, RT_RUNTIME_EAGER, true, 0, 1, 1},
+                 {96, 8, 3, RT_RUNTIME_EAGER, false, 0, 1.5, 1.5},
+                 {96, 1, 1, RT_RUNTIME_EAGER, false, 0, 1, 1.3},
+                 {96, 1, 1, RT_RUNTIME_EAGER, true, 0, 1, 1},
+                 {96, 1, 3, RT_RUNTIME_EAGER, false, 0, 1, 1}};
+    for (size_t i = 0; i < RT_COUNT(cases); i++) {
+        struct net net = net_of(RT_STEP_TRAINING, RT_FP16);
+        int64_t in = cases[i].channels / cases[i].groups, taps = cases[i].kernel * cases[i].kernel;
+        net.graph.options.channels_last = cases[i].last;
+        net.graph.options.runtime = cases[i].runtime;
+        struct rt_image x = rt_image_conv(&net.graph, "wide", net.x,
+                                          &(struct rt_conv){.out = cases[i].channels, .kernel_h = 1});
+        struct rt_image y = rt_image_conv(&net.graph, "conv", x,
+                                          &(struct rt_conv){.out = cases[i].channels,
+                                                            .kernel_h = cases[i].kernel,
+                                                            .groups = cases[i].groups});
+        const struct rt_graph_kernel *by_data = find_kernel(&net.graph, "conv", RT_BACKWARD, 0),
+                                     *by_filter = find_kernel(&net.graph, "conv", RT_ACCUMULATE, 0);
+        double adds = (double)(rt_image_elements(y) * in * taps);
+        RT_ASSERT_NEAR(by_data->own_cycles, cases[i].cycles * adds, 1e-9);
+        RT_ASSERT_NEAR(by_filter->own_cycles, cases[i].cycles * adds, 1e-9);
+        CU_ASSERT_EQUAL(by_data->slower, cases[i].by_data);
+        CU_ASSERT_EQUAL(by_filter->slower, cases[i].by_filter);
+        CU_ASSERT_EQUAL(find_kernel(&net.graph, "conv", RT_FORWARD, 0)->slower, 1);
+        rt_graph_release(&net.graph);
+    }
+}
+
+RT_TESTS(RT_TEST(test_rereads), RT_TEST(test_gradients_of_groups), RT_TEST(test_names_of_timm),
+         RT_TEST(test_layout_of_compiled_code), RT_TEST(test_convolution), RT_TEST(test_depthwise_bias),
+         RT_TEST(test_batch_norm), RT_TEST(test_activations), RT_TEST(test_pools), RT_TEST(test_parts),
+         RT_TEST(test_scales), RT_TEST(test_fusion), RT_TEST(test_memory_of_training), RT_TEST(test_refusals))
