@@ -24,11 +24,12 @@
  *                 (optimum-benchmark). Backward was not measured: twice the forward one, as on the others.
  *   a100-2022     BERT-base on MIG slices of an A100, 10.9 ms for 248 launches at any batch up to 4; training
  *                 of ResNet-50 at batch 8 (MIGProfiler)
- *   pytorch-2020  the geometric mean of the servers below, by GPU, without the TITAN Xp's
+ *   pytorch-2020  the geometric mean of the servers below, by GPU
  *   xdit-h100     xDiT's pipelines on 1 to 8 H100 (ML.ENERGY 3): of 20, 32 and 44 us, the one by which six of the
  *                 twelve pipelines are least off; the other six judged it. Backward was not run: twice the forward
- *   pgb-...       servers of pytorch-gpu-benchmark, by folder: CNNs that wait for them at batch 12, with the
- *                 copy of 3.6 or 7.2 MB of images; zeroing gradients is in the backward one
+ *   pgb-...       servers of pytorch-gpu-benchmark, by folder: of nine forward ones from 16 to 58, six copies from
+ *                 1.25 to 12 and nine backward ones from 30 to 130 those with the least mean error over every second
+ *                 model by name from the first; the others judge it. Zeroing gradients is in the backward one
  *   megatron-2021 Megatron-DeepSpeed on servers of A100: a tenth of vTrain's runs on one server, those whose row
  *                 as scripts/corpora/vtrain.py writes it has an md5 of which the first eight hexadecimal digits
  *                 are a multiple of ten; of twelve pairs the one with the least mean error (docs/log/host.md)
@@ -36,7 +37,7 @@
  *                 error on the runs without pipeline stages of a tenth, chosen as for megatron-2021 from the rows
  *                 of scripts/corpora/nanotron.py; `staged` of 0.4, 0.5, 0.6, 0.7, 0.8 likewise, on all of the tenth,
  *                 then `step_us` of 0, 50, 100, 150, 200 ms (docs/log/host.md)
- * Pageable copies of others: 6 GB/s, the mean of those. Assumed: the driver's launch (`rooftile collect`
+ * Pageable copies of others: 6 GB/s. Assumed: the driver's launch (`rooftile collect`
  * measures it) and the optimizer, which no public run shows apart.
  */
 /* clang-format on */
@@ -44,14 +45,14 @@
 static const struct rt_host hosts[] = {
     {"epyc-7742", .forward_us = 20, .backward_us = 40, .pageable_gbs = 6, COMMON},
     {"a100-2022", .forward_us = 44, .backward_us = 80, .pageable_gbs = 6, COMMON},
-    {"pytorch-2020", .forward_us = 32, .backward_us = 62, .pageable_gbs = 6, COMMON},
+    {"pytorch-2020", .forward_us = 32, .backward_us = 63, .pageable_gbs = 3.5, COMMON},
     {"xdit-h100", .forward_us = 32, .backward_us = 64, .pageable_gbs = 6, COMMON},
-    {"pgb-2080ti", .forward_us = 23.5, .backward_us = 101, .pageable_gbs = 12, COMMON},
-    {"pgb-2080ti-1", .forward_us = 28, .backward_us = 46, .pageable_gbs = 12, COMMON},
-    {"pgb-2080ti-2", .forward_us = 32.5, .backward_us = 79, .pageable_gbs = 5, COMMON},
-    {"pgb-titanrtx", .forward_us = 49, .backward_us = 94, .pageable_gbs = 2, COMMON},
-    {"pgb-titanv", .forward_us = 24.5, .backward_us = 39, .pageable_gbs = 12, COMMON},
-    {"pgb-titanxp", .forward_us = 46, .backward_us = 82, .pageable_gbs = 1.25, COMMON},
+    {"pgb-2080ti", .forward_us = 23.5, .backward_us = 94, .pageable_gbs = 12, COMMON},
+    {"pgb-2080ti-1", .forward_us = 28, .backward_us = 39, .pageable_gbs = 12, COMMON},
+    {"pgb-2080ti-2", .forward_us = 28, .backward_us = 94, .pageable_gbs = 3, COMMON},
+    {"pgb-titanrtx", .forward_us = 38, .backward_us = 94, .pageable_gbs = 1.25, COMMON},
+    {"pgb-titanv", .forward_us = 23.5, .backward_us = 30, .pageable_gbs = 12, COMMON},
+    {"pgb-titanxp", .forward_us = 44, .backward_us = 79, .pageable_gbs = 1.25, COMMON},
     {"megatron-2021", .forward_us = 60, .backward_us = 110, .pageable_gbs = 6, COMMON},
     {"nanotron", .forward_us = 60, .backward_us = 110, .step_us = 100e3, .staged = 0.7, .pageable_gbs = 6,
      COMMON},
@@ -65,6 +66,7 @@ static const struct {
     size_t offset;
     double least, most;
 } numbers[] = {
+    {"ghz", offsetof(struct rt_host, ghz), 0.1, 10},
     {"forward_us", offsetof(struct rt_host, forward_us), 0, 1e5},
     {"backward_us", offsetof(struct rt_host, backward_us), 0, 1e5},
     {"launch_us", offsetof(struct rt_host, launch_us), 0, 1e5},
@@ -147,6 +149,16 @@ static int set_member(struct rt_host *host, const char *key, const json_t *value
     return RT_OK;
 }
 
+/* Of three servers whose processors are known (3.7, 2.2 and 2.2 GHz; pgb-2080ti-2, pgb-titanrtx and
+ * pgb-titanxp) forward x clock is 84 to 104, backward 174 to 348, the copy's rate over the clock 0.57 to
+ * 0.81: the geometric means. */
+static void set_by_clock(struct rt_host *host)
+{
+    host->forward_us = 94 / host->ghz;
+    host->backward_us = 232 / host->ghz;
+    host->pageable_gbs = 0.64 * host->ghz;
+}
+
 static int from_json(const char *text, size_t size, const char *path, struct rt_host *out)
 {
     json_error_t error;
@@ -160,6 +172,9 @@ static int from_json(const char *text, size_t size, const char *path, struct rt_
                          "%s: the file of a host holds one JSON object, such as "
                          "{\"name\": \"mine\", \"forward_us\": 8, \"backward_us\": 6}",
                          path);
+    if (status == RT_OK && (value = json_object_get(root, "ghz")) != NULL &&
+        (status = set_number(out, "ghz", value, path)) == RT_OK)
+        set_by_clock(out); /* what else the file says replaces */
     json_object_foreach(root, key, value)
     {
         if (status == RT_OK)

@@ -18,6 +18,7 @@ struct rt_text;
 
 struct rt_host {
     char name[64];
+    double ghz;         /* the processor's highest clock, where that is all that is known; 0: it is not */
     double forward_us;  /* to dispatch an operator of the forward pass, down to the launch of its kernel */
     double backward_us; /* the same of the backward pass: an operator's gradients, or what accumulates them */
     double launch_us;   /* of each further kernel of an operator: the driver alone */

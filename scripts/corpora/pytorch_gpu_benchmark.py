@@ -14,7 +14,8 @@ import sys
 import catalogue
 from runs_csv import Refused, Runs, main, rows
 
-# What a session's server is called in rooftile's table of hosts; of others the mean of these.
+# What a session's server is called in rooftile's table of hosts; others are described by their processor's clock,
+# where it is named, or else the mean of these.
 HOSTS = {"2080TI": "pgb-2080ti", "2080TI(1)": "pgb-2080ti-1", "2080TI(2)": "pgb-2080ti-1", "2080ti(2)": "pgb-2080ti-2",
          "TitanRTX": "pgb-titanrtx", "TitanV": "pgb-titanv", "TITANXP": "pgb-titanxp"}
 UNKNOWN_HOST = "pytorch-2020"
@@ -29,6 +30,13 @@ def software(folder):
     text = path.read_text(encoding="utf-8") if path.exists() else ""
     found = [re.search(pattern, text) for pattern in (r"CUDA Version : (\S+)", r"Cudnn Version : (\S+)")]
     return ", ".join(f"{name} {match[1]}" for name, match in zip(("cuda", "cudnn"), found) if match)
+
+
+def host(folder, run):
+    path = folder / "system_info.txt"
+    clock = re.search(r"scpufreq\(.*max=([\d.]+)\)", path.read_text(encoding="utf-8")) if path.exists() else None
+    described = f'{{"ghz": {float(clock[1]) / 1e3:g}}}' if clock and float(clock[1]) > 0 else UNKNOWN_HOST
+    return HOSTS.get(run, described)
 
 
 def runtime(folder):
@@ -52,7 +60,7 @@ def add_file(runs, path):
         times = [float(repeat[model]) for repeat in repeats]
         runs.add(1e3 * statistics.median(times), device=device["name"], model=model, batch=12, mode=MODES[named["mode"]],
                  dtype="fp16" if named["precision"] == "half" else catalogue.fp32_dtype(device), runtime=runtime(path.parent), image=224, layout="nchw", input="pageable", optimizer="none",
-                 host=HOSTS.get(run, UNKNOWN_HOST), software=software(path.parent), run=run)
+                 host=host(path.parent, run), software=software(path.parent), run=run)
 
 
 def convert(folder):

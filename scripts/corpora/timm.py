@@ -8,12 +8,14 @@ versions of PyTorch and CUDA, the GPU, and `dynamo` where torch.compile made it.
 there); training steps SGD with momentum. Weights' tags (`resnet50.a1_in1k`) do not change a time and are cut off. Models are
 `timm/NAME`: where torchvision has another network of that name, timm's is meant. Inference on the 3090 and the 4090 ran with
 --fast-norm: with PyTorch 2.9 a network of group norms is slower on the 5090 than on the 4090, others by a third faster. PyTorch 2.9's rows are of branches made
-one (benchmark.py --reparam), `timm/NAME_reparam`, where they have fewer parameters than those of PyTorch 2.1 to 2.4."""
+one (benchmark.py --reparam), `timm/NAME_reparam`, where they have fewer parameters than those of PyTorch 2.1 to 2.4. What timm called
+ecaresnext50t_32x4d then had the layers, parameters and times of ecaresnext26t_32x4d: it goes by that name."""
 import re
 import sys
 
 from runs_csv import Runs, main, rows
 
+MISNAMED = {("ecaresnext50t_32x4d", "15.41"): "ecaresnext26t_32x4d"}  # name and millions of parameters
 MODES = {"infer": "inference", "train": "training"}
 NAME = re.compile(r"benchmark-(?P<mode>infer|train)-(?P<precision>amp|amp_bf16|bf16)-(?P<layout>nchw|nhwc)-pt(?P<pytorch>\d+)-cu(?P<cuda>\d+)-(?:rtx)?(?P<gpu>[a-z0-9]+)"
                   r"(?P<dynamo>-dynamo)?\.csv")
@@ -55,6 +57,7 @@ def add_file(runs, path, named, parameters):
             runs.drop("without a time, a batch or an image's side")
             continue
         name = row["model"].split(".")[0]
+        name = MISNAMED.get((name, row.get("param_count")), name)
         joined = named["pytorch"] == "291" and float(row["param_count"] or 0) < parameters.get(name, 0) - 0.005
         runs.add(1e3 * float(time), model=f"timm/{name}" + ("_reparam" if joined else ""), batch=int(float(batch)), image=int(float(image)), **common)
 

@@ -38,6 +38,9 @@ cp "$results/TitanRTX/TITAN RTX_1_gpus__half_model_train_benchmark.csv" "$result
 succeeds "other GPUs" python3 "$scripts/pytorch_gpu_benchmark.py" pytorch -o other.csv
 holds "the others are left out by name" "left out: 1 rows, Some GPU: no board of the catalogue" stdout
 is "in a server unknown" "$(cells host other.csv | cut -d '|' -f 1)" "pytorch-2020"
+printf 'scpufreq(current=1110.2, min=800.0, max=2200.0)\n' >"$results/other/system_info.txt"
+succeeds "a processor's clock" python3 "$scripts/pytorch_gpu_benchmark.py" pytorch -o other.csv
+is "describes a server" "$(grep -c '{""ghz"": 2.2}' other.csv)" 1
 succeeds "the catalogue says which there are" "$ROOFTILE" dataset import -f workloads other.csv -o other.h5
 holds "by name" "NVIDIA GeForce GTX 1080 Ti" stdout
 cp "$results/TitanRTX/TITAN RTX_1_gpus__half_model_train_benchmark.csv" "$results/other/NVIDIA A100_1_gpus__float_model_train_benchmark.csv"
@@ -60,8 +63,10 @@ model,train_samples_per_sec,train_step_time,train_batch_size,train_img_size,para
 resnet50,500,1024,512,224,25.56
 END
 cp timm/results/benchmark-infer-amp-nhwc-pt113-cu117-rtx3090.csv timm/results/benchmark-infer-amp_bf16-nchw-pt291-cu130-pro6000maxq.csv
+echo ecaresnext50t_32x4d,2000,512,1024,224,2.7,10.09,15.41 >>timm/results/benchmark-infer-amp_bf16-nchw-pt291-cu130-pro6000maxq.csv
 succeeds "in bf16, on a board of another name" python3 "$scripts/timm.py" timm -o timm.csv
 is "as the catalogue has it" "$(grep -c 'NVIDIA RTX PRO 6000 Blackwell Max-Q Workstation Edition,timm/resnet50,1024,.*,bf16,' timm.csv)" 1
+is "what was another network goes by that one's name" "$(grep -c 'timm/ecaresnext26t_32x4d,1024' timm.csv)" 1
 rm timm/results/benchmark-infer-amp_bf16-*
 printf 'model,pretrain\nresnet50,in1k\n' >timm/results/model_metadata-in1k.csv
 import_of timm timm

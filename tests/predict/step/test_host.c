@@ -44,6 +44,10 @@ static void test_file(void)
     CU_ASSERT_STRING_EQUAL(host.name, "mine");
     CU_ASSERT_EQUAL(host.forward_us, 7);
     CU_ASSERT_EQUAL(host.backward_us, rt_host_default()->backward_us); /* left out */
+    RT_ASSERT_OK(rt_host_find("{\"pageable_gbs\": 5, \"ghz\": 2}", &host)); /* what it says goes before */
+    CU_ASSERT_TRUE(host.forward_us == 47 && host.backward_us == 116 && host.pageable_gbs == 5);
+    RT_ASSERT_OK(rt_host_find("{\"ghz\": 4}", &host));
+    CU_ASSERT_TRUE(host.forward_us == 23.5 && host.backward_us == 58 && host.pageable_gbs == 2.56);
 }
 
 static void test_bad_files(void)
@@ -55,6 +59,7 @@ static void test_bad_files(void)
         {"{\"forward_us\": 7", "not JSON"},
         {"[7]", "holds one JSON object"},
         {"{\"forward_us\": \"7\"}", "\"forward_us\" must be a number in 0..100000"},
+        {"{\"ghz\": 2200}", "\"ghz\" must be a number in 0.1..10"},
         {"{\"forward_us\": -1}", "\"forward_us\" must be a number in 0..100000"},
         {"{\"forward_us\": 1e300}", "\"forward_us\" must be a number in 0..100000"},
         {"{\"pageable_gbs\": 0}", "\"pageable_gbs\" must be a number in 0.001..100000"},
