@@ -43,7 +43,7 @@ static void test_file(void)
         write_file("mine.json", "{\"name\": \"mine\", \"forward_us\": 7, \"note\": [1]}"), &host));
     CU_ASSERT_STRING_EQUAL(host.name, "mine");
     CU_ASSERT_EQUAL(host.forward_us, 7);
-    CU_ASSERT_EQUAL(host.backward_us, rt_host_default()->backward_us); /* left out */
+    CU_ASSERT_EQUAL(host.backward_us, rt_host_default()->backward_us);      /* left out */
     RT_ASSERT_OK(rt_host_find("{\"pageable_gbs\": 5, \"ghz\": 2}", &host)); /* what it says goes before */
     CU_ASSERT_TRUE(host.forward_us == 47 && host.backward_us == 116 && host.pageable_gbs == 5);
     RT_ASSERT_OK(rt_host_find("{\"ghz\": 4}", &host));
