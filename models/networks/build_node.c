@@ -1,6 +1,8 @@
 /* The steps of adding a node. See build_node.h. */
 #include "models/networks/build_node.h"
 
+#include <string.h>
+
 bool rt_node_has_gradient(const struct rt_graph *graph, uint32_t node)
 {
     return node != RT_NO_INPUT && graph->nodes[node].gradient;
@@ -46,12 +48,28 @@ static void cast_kernel(struct rt_graph *graph, enum rt_phase phase, enum rt_dty
     copy->bytes = (rt_dtypes[from].bytes + rt_dtypes[to].bytes) * elements;
 }
 
+/* The same cast in this block: compiled code makes one of both. */
+static uint32_t cast_before(const struct rt_graph *graph, uint32_t x, double elements, enum rt_dtype dtype)
+{
+    uint32_t n = (uint32_t)graph->node_count, first = graph->blocks[graph->block_count - 1].node;
+    while (graph->options.fusion && !rt_graph_trains(graph) && x != RT_NO_INPUT && n-- > first) {
+        const struct rt_node *node = &graph->nodes[n];
+        if (node->input_count == 1 && graph->inputs[node->input] == x && node->dtype == dtype &&
+            node->outputs == elements && strcmp(node->name, "cast") == 0)
+            return n;
+    }
+    return RT_NO_INPUT;
+}
+
 uint32_t rt_node_cast(struct rt_graph *graph, uint32_t x, double elements, enum rt_dtype dtype)
 {
     enum rt_dtype from = x == RT_NO_INPUT ? RT_FP32 : graph->nodes[x].dtype;
     if (!graph->options.autocast || from == dtype || (is_fp32(from) && is_fp32(dtype)))
         return x;
-    uint32_t node = rt_node_add(graph, "cast", x, RT_NO_INPUT, elements);
+    uint32_t node = cast_before(graph, x, elements, dtype);
+    if (node != RT_NO_INPUT)
+        return node;
+    node = rt_node_add(graph, "cast", x, RT_NO_INPUT, elements);
     graph->nodes[node].dtype = dtype;
     graph->nodes[node].fusable = true;
     cast_kernel(graph, RT_FORWARD, from, dtype, elements);

@@ -261,6 +261,11 @@ static struct value softmax(struct reader *r)
                      x->elements, cols);
 }
 
+static bool is_compiled(const struct reader *r)
+{
+    return r->graph->options.fusion && !rt_graph_trains(r->graph);
+}
+
 /* A row of zeros where all is masked (aten/native/transformers/attention.cpp: _safe_softmax): what is -inf,
  * in a byte each, whether all of a row is, and a choice. Compiled code has it in the softmax. */
 static uint32_t safe_softmax(struct rt_graph *graph, uint32_t s, int64_t rows, int64_t cols)
@@ -296,6 +301,7 @@ static uint32_t attention_written_out(struct reader *r, const struct value *x, i
         if (i < 2)
             part[i] = rt_build_unary(graph, scales[i], RT_OP_MUL_SCALAR, part[i], rows, width);
         part[i] = rt_build_copies(graph, copies[i], part[i], rows, width, copy[i], copy[i]);
+        graph->nodes[part[i]].fusable = is_compiled(r);
     }
     out = rt_build_bmm(graph, "attn.scores", part[0], part[1], all, queries, width, keys);
     out = safe_softmax(graph, out, all * queries, keys);
@@ -431,8 +437,15 @@ static struct value elements_together(struct reader *r)
         from = &x[i];
     struct value y = of_matrix(x, 0, elements, from->cols);
     y.constant = from->constant;
+    bool joins =
+        false; /* compiled, a pointwise value is written where it is put (torch/_inductor/lowering.py: cat) */
+    for (size_t i = 0; i < r->operands && !joins; i++) {
+        joins = is_compiled(r) && x[i].node != RT_NO_INPUT && r->graph->nodes[x[i].node].fusable;
+        from = joins ? &x[i] : from;
+    }
     y.node = rt_build_move(r->graph, "concat", RT_OP_CONCAT, from->node, rows_of(r, &y, cols_of(&y)),
                            cols_of(&y), 0);
+    r->graph->nodes[y.node].fusable = joins;
     return y;
 }
 
@@ -595,10 +608,19 @@ static void words(struct reader *r)
         next_word(r);
 }
 
-/* A block that repeats is built once; its values stand where those of the last time would. */
+/* A block that repeats is built once; its values stand where those of the last time would. Where chains are
+ * one kernel, they go on from one time to the next. */
 static void repeated(struct reader *r, int64_t repeat)
 {
     size_t from = r->count;
+    for (const char *at = r->at; is_compiled(r) && repeat > 0; repeat--) {
+        r->at = at + strlen("( ");
+        words(r);
+    }
+    if (repeat == 0) {
+        r->at += *r->at == ')';
+        return;
+    }
     begin_block(r, repeat);
     r->at += strlen("( ");
     words(r);

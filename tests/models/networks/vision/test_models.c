@@ -326,6 +326,36 @@ static void test_windows(void)
     rt_graph_release(&graph);
 }
 
+static int count_nodes(const struct rt_graph *graph, const char *begins)
+{
+    int count = 0;
+    for (size_t n = 0; n < graph->node_count; n++)
+        count += strncmp(graph->nodes[n].name, begins, strlen(begins)) == 0;
+    return count;
+}
+
+/* Compiled: chains go on where a network's layers repeat, two casts of a value are one, which its norm
+ * writes, and what is put together is written there. */
+static void test_compiled_chains(void)
+{
+    struct rt_graph_options options = {
+        .batch = 2, .dtype = RT_FP16, .autocast = true, .runtime = RT_RUNTIME_COMPILE};
+    struct rt_graph graph = build_images("timm/res2net50_26w_4s", options);
+    CU_ASSERT_EQUAL(count_nodes(&graph, "act"), 0);
+    rt_graph_release(&graph);
+    graph = build_images("timm/pvt_v2_b0", options);
+    CU_ASSERT_EQUAL(count_nodes(&graph, "cast"), 1); /* of the image */
+    CU_ASSERT_EQUAL(count_nodes(&graph, "norm"), 16);
+    rt_graph_release(&graph);
+    graph = build_images("timm/eva02_tiny_patch14_224", options);
+    CU_ASSERT_EQUAL(count_nodes(&graph, "concat"), 12); /* of each layer's sines */
+    rt_graph_release(&graph);
+    options.runtime = RT_RUNTIME_EAGER;
+    graph = build_images("timm/pvt_v2_b0", options);
+    CU_ASSERT_TRUE(count_nodes(&graph, "cast") > 1);
+    rt_graph_release(&graph);
+}
+
 /* Compiled: a norm behind the residual stream writes 16 bits and reads nothing; windows are indices. */
 static void test_compiled_streams(void)
 {
@@ -344,7 +374,7 @@ static void test_compiled_streams(void)
     rt_graph_release(&graph);
 }
 
-RT_TESTS(RT_TEST(test_compiled_streams), RT_TEST(test_orders_of_tokens), RT_TEST(test_windows),
-         RT_TEST(test_copies_as_traced), RT_TEST(test_fast_norms),
+RT_TESTS(RT_TEST(test_compiled_chains), RT_TEST(test_compiled_streams), RT_TEST(test_orders_of_tokens),
+         RT_TEST(test_windows), RT_TEST(test_copies_as_traced), RT_TEST(test_fast_norms),
          RT_TEST(test_parameters_and_flops_are_the_libraries), RT_TEST(test_all_models_build_in_all_forms),
          RT_TEST(test_names_and_aliases), RT_TEST(test_sizes_of_images), RT_TEST(test_auxiliary_heads))
