@@ -119,7 +119,7 @@ struct rt_calibrated_family {
     struct rt_device_effect before, after;     /* numbers only: correction and keys are the predictor's */
     double scatter;                            /* of ln latency around the fit; NaN where none was made */
     struct rt_metrics fit_before, fit_after;   /* the kernels it was fitted to */
-    struct rt_metrics rest_before, rest_after; /* all others of the device in the data */
+    struct rt_metrics rest_before, rest_after; /* all others of the device in its session */
 };
 
 struct rt_calibrated_run {

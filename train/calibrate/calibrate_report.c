@@ -111,7 +111,7 @@ static void add_families(const struct rt_calibration *calibration, struct rt_rep
     rt_report_add_note(
         report, NULL,
         "overhead: what a kernel takes beside its work where it is timed alone. error: median |error| "
-        "of the kernels it was fitted to, then of the others of this GPU in the data");
+        "of the kernels it was fitted to, then of the others of this GPU that were measured beside them");
     for (size_t f = 0; f < calibration->family_count; f++)
         note_dtypes(&calibration->family[f], report);
     note_session(calibration, report);

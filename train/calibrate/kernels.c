@@ -41,9 +41,9 @@ enum rt_unused rt_unused_of(uint32_t flags, double latency_us)
 struct kernels {
     size_t *row; /* of the dataset */
     struct rt_calibration_kernel *kernel;
-    bool *in_part, *used;
-    rt_real *feature; /* (count, features of the network) */
-    rt_real *place;   /* (count, rt_family_net_place_width) */
+    bool *in_part, *of_session, *used; /* of_session: measured in a session that the part is of */
+    rt_real *feature;                  /* (count, features of the network) */
+    rt_real *place;                    /* (count, rt_family_net_place_width) */
     size_t count;
 };
 
@@ -52,6 +52,7 @@ static void kernels_release(struct kernels *kernels)
     free(kernels->row);
     free(kernels->kernel);
     free(kernels->in_part);
+    free(kernels->of_session);
     free(kernels->used);
     free(kernels->feature);
     free(kernels->place);
@@ -129,6 +130,13 @@ static enum rt_unused try_sample(const struct source *source, size_t row, const 
     return reason;
 }
 
+/* Has the part of the data kernels of that session? Splits that a source marks are sessions of their own. */
+static bool is_of_part(uint8_t split, int part)
+{
+    return part == RT_PART_ANY || split == RT_SPLIT_NONE ||
+           (split == RT_SPLIT_TEST) == (part == RT_PART_TEST);
+}
+
 static void gather_kernels(const struct source *source, struct kernels *out, size_t left[RT_UNUSED_COUNT])
 {
     const struct rt_dataset *dataset = source->dataset;
@@ -139,6 +147,7 @@ static void gather_kernels(const struct source *source, struct kernels *out, siz
     struct kernels kernels = {.row = rt_malloc(room * sizeof *kernels.row),
                               .kernel = rt_malloc(room * sizeof *kernels.kernel),
                               .in_part = rt_calloc(room, sizeof *kernels.in_part),
+                              .of_session = rt_calloc(room, sizeof *kernels.of_session),
                               .used = rt_calloc(room, sizeof *kernels.used),
                               .feature = rt_malloc(room * (width + 1) * sizeof *kernels.feature)};
     struct rt_bound *bounds = rt_malloc(room * sizeof *bounds);
@@ -153,6 +162,7 @@ static void gather_kernels(const struct source *source, struct kernels *out, siz
             continue;
         }
         kernels.row[at] = i;
+        kernels.of_session[at] = is_of_part(sample->split, part);
         kernels.in_part[at] =
             part == RT_PART_ANY || (int)rt_split_of(&source->predictor->split, sample) == part;
         kernels.count++;
@@ -220,7 +230,13 @@ static void fit(const struct source *source, const struct kernels *kernels,
     free(used);
 }
 
-/* Errors of the kernels that were used, or of those that were not. */
+/* Does the kernel check the fit? Not one of another session, which may have run at other clocks. */
+static bool is_check(const struct kernels *kernels, size_t kernel)
+{
+    return kernels->of_session[kernel] && !kernels->used[kernel];
+}
+
+/* Errors of the kernels that were used, or of those that check them. */
 static void measure_error(const struct kernels *kernels, bool used, const struct rt_device_effect *effect,
                           struct rt_metrics *out)
 {
@@ -228,7 +244,7 @@ static void measure_error(const struct kernels *kernels, bool used, const struct
     double *forecast = rt_malloc((kernels->count + 1) * sizeof *forecast);
     size_t count = 0;
     for (size_t i = 0; i < kernels->count; i++) {
-        if (kernels->used[i] != used)
+        if (used ? !kernels->used[i] : !is_check(kernels, i))
             continue;
         measured[count] = kernels->kernel[i].measured_us;
         forecast[count++] = rt_calibration_forecast(&kernels->kernel[i], effect);
@@ -245,7 +261,7 @@ static bool makes_worse(const struct kernels *kernels, const struct rt_calibrate
     double count = 0, further = 0;
     for (size_t i = 0; i < kernels->count; i++) {
         const struct rt_calibration_kernel *kernel = &kernels->kernel[i];
-        if (kernels->used[i])
+        if (!is_check(kernels, i))
             continue;
         double before = rt_calibration_forecast(kernel, &row->before) / kernel->measured_us,
                after = rt_calibration_forecast(kernel, &row->after) / kernel->measured_us;
@@ -389,14 +405,6 @@ static void take_back_session(struct rt_predictor *predictor, struct rt_calibrat
     }
 }
 
-/* Are kernels of the session in the part of the data? Splits that a source marks are sessions of their own.
- */
-static bool is_of_part(const struct rt_session *session, int part)
-{
-    return part == RT_PART_ANY || session->split == RT_SPLIT_NONE ||
-           (session->split == RT_SPLIT_TEST) == (part == RT_PART_TEST);
-}
-
 /* Refuses what was measured in a session that cannot be believed; names what else is left out. */
 static int check_health(const struct rt_session_health *health, const struct rt_dataset *dataset,
                         int32_t device, const struct rt_calibrate_options *options)
@@ -405,7 +413,7 @@ static int check_health(const struct rt_session_health *health, const struct rt_
     char *not_used = rt_sentence("not calibrated to ({keep_all} uses them)");
     rt_health_warn(health, dataset, device, 0, not_used);
     free(not_used);
-    if (refusal == NULL || !is_of_part(&health->sessions[refusal->session], options->part))
+    if (refusal == NULL || !is_of_part(health->sessions[refusal->session].split, options->part))
         return RT_OK;
     return rt_fail(RT_EFORMAT,
                    "nothing to calibrate with: of %s %s; measure again, or use its kernels with {keep_all}",

@@ -336,6 +336,32 @@ static void test_throttled_kernels_are_refused(void)
     rt_dataset_release(&data);
 }
 
+/* Kernels of another session, faster than the prior where those fitted to are slower, do not undo the fit. */
+static void test_another_session_does_not_check_the_fit(void)
+{
+    enum { EACH = 20 };
+    struct rt_dataset data;
+    struct rt_predictor predictor;
+    struct rt_calibration calibration;
+    make_device(&data);
+    for (int64_t i = 0; i < 2 * EACH; i++)
+        add_bmm(&data, 8, 2048 + 128 * (i % EACH), 1024 + 32 * (i % EACH));
+    measure(&data);
+    for (size_t i = EACH; i < 2 * EACH; i++)
+        RT_CHANGE(&data, i, sample.split = RT_SPLIT_TRAIN, sample.latency_us *= 0.6);
+    make_predictor(&predictor);
+    struct rt_calibrate_options options = all_kernels;
+    options.kernels = 5, options.part = RT_PART_TEST, options.keep_all = true;
+    RT_ASSERT_OK(rt_calibrate(&predictor, &data, 0, &options, &calibration));
+    const struct rt_calibrated_family *row = row_of(&calibration, RT_FAMILY_BMM);
+    CU_ASSERT_EQUAL(row->used, 5);
+    CU_ASSERT_EQUAL(row->rest_after.count, EACH - 5);
+    CU_ASSERT_TRUE(row->rest_after.median < 5);
+    rt_calibration_release(&calibration);
+    rt_predictor_release(&predictor);
+    rt_dataset_release(&data);
+}
+
 static void test_refusals(void)
 {
     struct rt_dataset data;
@@ -395,4 +421,4 @@ RT_TESTS(RT_TEST(test_plots), RT_TEST(test_effects_are_recovered),
          RT_TEST(test_dtypes_are_selected_and_corrected_apart), RT_TEST(test_selected_kernels_lie_apart),
          RT_TEST(test_same_seed_same_bytes), RT_TEST(test_the_file_names_calibrated_devices),
          RT_TEST(test_bad_samples_are_counted), RT_TEST(test_throttled_kernels_are_refused),
-         RT_TEST(test_refusals))
+         RT_TEST(test_another_session_does_not_check_the_fit), RT_TEST(test_refusals))
