@@ -269,10 +269,13 @@ static void test_experts_of_servers(void)
     rt_tiling_experts(RT_BF16, dim, RT_SERVER_TENSORRT, &h100, &cutlass);
     CU_ASSERT_TRUE(!triton.cutlass && cutlass.cutlass && !cutlass.fused_kernels);
     CU_ASSERT_TRUE(cutlass.fused.memory_us < triton.fused.memory_us);
-    RT_ASSERT_NEAR(cutlass.fused.start_us, 7 * 3000 / 1980.0, 1e-9);
+    RT_ASSERT_NEAR(cutlass.fused.start_us, 7 * 6000 / 1980.0, 1e-9);
     rt_tiling_experts(RT_BF16, dim, RT_SERVER_VLLM, &b200, &fused);
     CU_ASSERT_TRUE(fused.cutlass && fused.fused_kernels);
-    RT_ASSERT_NEAR(fused.fused.start_us, 4 * 3000 / 1980.0, 1e-9);
+    RT_ASSERT_NEAR(fused.fused.start_us, 4 * 6000 / 1980.0, 1e-9);
+    CU_ASSERT_TRUE(fused.fused.blocks_us == 0 && cutlass.fused.blocks_us == 0);
+    rt_tiling_experts(RT_FP8, dim, RT_SERVER_VLLM, &h100, &cutlass); /* 8 x 12 blocks, then 8 x 16 */
+    RT_ASSERT_NEAR(cutlass.fused.blocks_us, 50 * (2048 + 768) / 1980.0, 1e-9);
     rt_tiling_experts(RT_INT4, dim, RT_SERVER_VLLM, &b200, &fused); /* Marlin */
     CU_ASSERT_FALSE(fused.fused_kernels);
     RT_ASSERT_OK(rt_device_find("RTX PRO 6000", &b200)); /* of Blackwell, too, without tensor memory */
