@@ -70,7 +70,7 @@ def key_of(row, sequence="sequence"):
 
 
 def is_fitted(line):
-    """One of the tenth of vTrain's rows on one server, or of nanotron's, that a host was fitted to (predict/step/host.c has the rule)."""
+    """One of the tenth of vTrain's rows on one server, or of nanotron's, that a host was fitted to (predict/step/hosts.def has the rule)."""
     return (",single," in line or ",nanotron," in line) and int(hashlib.md5(line.encode()).hexdigest()[:8], 16) % 10 == 0
 
 

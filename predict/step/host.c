@@ -15,47 +15,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* clang-format off */
-/*
- * Fitted to runs of others, whose operators are counted as graphs have them (docs/log/host.md):
- *   epyc-7742     Hugging Face's decoders, PyTorch 2.1, transformers 4.35: decode steps of one sequence on an
- *                 A100 take 26.1 to 26.4 ms (Llama-2-7B, 1,320 launches), 28.3 (Mistral-7B, 1,384), 30.0 to
- *                 33.2 (Llama-2-13B, 1,648), and as much at batch 8: 18.2 to 20.4 us a launch
- *                 (optimum-benchmark). Backward was not measured: twice the forward one, as on the others.
- *   a100-2022     BERT-base on MIG slices of an A100, 10.9 ms for 248 launches at any batch up to 4; training
- *                 of ResNet-50 at batch 8 (MIGProfiler)
- *   pytorch-2020  the geometric mean of the servers below, by GPU
- *   xdit-h100     xDiT's pipelines on 1 to 8 H100 (ML.ENERGY 3): of 20, 32 and 44 us, the one by which six of the
- *                 twelve pipelines are least off; the other six judged it. Backward was not run: twice the forward
- *   pgb-...       servers of pytorch-gpu-benchmark, by folder: of nine forward ones from 16 to 58, six copies from
- *                 1.25 to 12 and nine backward ones from 30 to 130 those with the least mean error over every second
- *                 model by name from the first; the others judge it. Zeroing gradients is in the backward one
- *   megatron-2021 Megatron-DeepSpeed on servers of A100: a tenth of vTrain's runs on one server, those whose row
- *                 as scripts/corpora/vtrain.py writes it has an md5 of which the first eight hexadecimal digits
- *                 are a multiple of ten; of twelve pairs the one with the least mean error (docs/log/host.md)
- *   nanotron      nanotron on servers of H100: of eight pairs from 20, 40 to 150, 280 the one with the least mean
- *                 error on the runs without pipeline stages of a tenth, chosen as for megatron-2021 from the rows
- *                 of scripts/corpora/nanotron.py; `staged` of 0.4, 0.5, 0.6, 0.7, 0.8 likewise, on all of the tenth,
- *                 then `step_us` of 0, 50, 100, 150, 200 ms (docs/log/host.md)
- * Pageable copies of others: 6 GB/s. Assumed: the driver's launch (`rooftile collect`
- * measures it) and the optimizer, which no public run shows apart.
- */
-/* clang-format on */
 #define COMMON .launch_us = 4, .optimizer_us = 10, .pinned_gbs = NAN, .context_mib = NAN
 static const struct rt_host hosts[] = {
-    {"epyc-7742", .forward_us = 20, .backward_us = 40, .pageable_gbs = 6, COMMON},
-    {"a100-2022", .forward_us = 44, .backward_us = 80, .pageable_gbs = 6, COMMON},
-    {"pytorch-2020", .forward_us = 32, .backward_us = 63, .pageable_gbs = 3.5, COMMON},
-    {"xdit-h100", .forward_us = 32, .backward_us = 64, .pageable_gbs = 6, COMMON},
-    {"pgb-2080ti", .forward_us = 23.5, .backward_us = 94, .pageable_gbs = 12, COMMON},
-    {"pgb-2080ti-1", .forward_us = 28, .backward_us = 39, .pageable_gbs = 12, COMMON},
-    {"pgb-2080ti-2", .forward_us = 28, .backward_us = 94, .pageable_gbs = 3, COMMON},
-    {"pgb-titanrtx", .forward_us = 38, .backward_us = 94, .pageable_gbs = 1.25, COMMON},
-    {"pgb-titanv", .forward_us = 23.5, .backward_us = 30, .pageable_gbs = 12, COMMON},
-    {"pgb-titanxp", .forward_us = 44, .backward_us = 79, .pageable_gbs = 1.25, COMMON},
-    {"megatron-2021", .forward_us = 60, .backward_us = 110, .pageable_gbs = 6, COMMON},
-    {"nanotron", .forward_us = 60, .backward_us = 110, .step_us = 100e3, .staged = 0.7, .pageable_gbs = 6,
-     COMMON},
+#include "predict/step/hosts.def"
 };
 #undef COMMON
 enum { HOSTS = sizeof hosts / sizeof *hosts };

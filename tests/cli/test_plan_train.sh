@@ -161,6 +161,9 @@ succeeds "fp8" "$ROOFTILE" plan --train --model small.json --gpu H100 --gpus 8 -
 holds "fp8 is told" "--fp8-format hybrid" stdout
 holds "fp8 is asked for" "--quant fp8" stdout
 
+succeeds "fp4" "$ROOFTILE" plan --train --model small.json --gpu B200 --gpus 8 --batch 64 --seq 2048 -q --dtype fp4
+holds "fp4 is told" "--fp4-format e2m1 --fp4-recipe nvfp4" stdout
+
 # --- servers: slower ones between them never help ---
 step_ms() { python3 -c 'import json; print(json.load(open("stdout"))["fastest"]["step_ms"])'; }
 succeeds "fast servers" plan --gpus 32 --node-gpus 4 --node-gbs 50 --json

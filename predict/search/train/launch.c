@@ -215,6 +215,8 @@ static void add_megatron(const struct launched *l, struct rt_text *out)
             l->step.quant != RT_FP8                   ? "blockwise"
             : rt_runtimes[l->step.runtime].scales_now ? "tensorwise"
                                                       : "delayed");
+    if (l->step.quant == RT_FP4)
+        ADD(out, "--fp4-format e2m1 --fp4-recipe nvfp4");
     if (rt_runtimes[l->step.runtime].accumulation == RT_ACCUMULATION_JOINED)
         ADD(out, "--grad-reduce-in-bf16");
 }
