@@ -73,7 +73,7 @@ void rt_prediction_add_energy(struct rt_report *report, const struct rt_predicti
     rt_report_add_fact(report, "energy.step_j", rt_json_number(joules), known ? "energy" : NULL,
                        "%.*f J a step%s%s, %.*f J a%s%s", decimals(joules), joules, gpus, range,
                        decimals(each), each,
-                       !rt_prediction_of_images(prediction)         ? " token"
+                       !rt_prediction_of_images(prediction)   ? " token"
                        : prediction->graph.options.frames > 0 ? " video"
                                                               : "n image",
                        fitted ? "" : "; by coefficients that were not fitted");
@@ -82,9 +82,10 @@ void rt_prediction_add_energy(struct rt_report *report, const struct rt_predicti
     rt_report_add_fact(report, "energy.watts", rt_json_number(energy->watts), known ? "power" : NULL,
                        "%.0f W on average%s%s, of %.0f%s", energy->watts, energy->gpus > 1 ? " a GPU" : "",
                        range, energy->limit_w,
-                       energy->watts > energy->limit_w ? ", which its least clock exceeds"
-                       : energy->limited               ? ", which limits it"
-                                                       : "");
+                       energy->watts > energy->limit_w         ? ", which its least clock exceeds"
+                       : !energy->limited                      ? ""
+                       : energy->watts < 0.8 * energy->limit_w ? ", which limits parts of it"
+                                                               : ", which limits it");
     free(range);
     free(gpus);
     add_json(report, prediction);

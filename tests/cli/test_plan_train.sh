@@ -105,6 +105,8 @@ launches deepspeed '"zero_optimization"'
 succeeds "a rack" "$ROOFTILE" plan --train --model small.json --gpu GB200 --gpus 8 --dp 8 --batch 64 --seq 2048 --shard optimizer -q
 holds "has machines of four" 'torchrun --nnodes 2 --nproc-per-node 4 --node-rank $RANK --master-addr $HEAD pretrain_gpt.py' stdout
 holds "gathers beside the next step" "--overlap-grad-reduce --overlap-param-gather" stdout
+succeeds "twelve GPUs" plan --gpus 12 --dp 12 --batch 48
+holds "are two of six" "torchrun --nnodes 2 --nproc-per-node 6" stdout
 succeeds degrees plan --gpus 8 --tp 2 --pp 2 --micro-batch 1,2 --shard optimizer --recompute layers --json
 python3 - >python.out 2>&1 <<'PY'
 import json

@@ -100,21 +100,19 @@ static bool is_rack(const struct launched *l)
     return l->node > most_of_a_machine;
 }
 
-static int64_t machine_gpus(const struct launched *l)
-{
-    int64_t gpus = is_rack(l) ? 4 : l->node;
-    return l->cell->gpus < gpus ? l->cell->gpus : gpus;
-}
-
+/* As few as hold all GPUs in equal numbers. */
 static int64_t machines(const struct launched *l)
 {
-    return (l->cell->gpus + machine_gpus(l) - 1) / machine_gpus(l);
+    int64_t most = is_rack(l) ? 4 : l->node, count = (l->cell->gpus + most - 1) / most;
+    while (l->cell->gpus % count != 0)
+        count++;
+    return count;
 }
 
 static void add_torchrun(const struct launched *l, const char *script, struct rt_text *out)
 {
-    ADD(out, "torchrun --nnodes %" PRId64 " --nproc-per-node %" PRId64 "%s %s", machines(l), machine_gpus(l),
-        machines(l) > 1 ? " --node-rank $RANK --master-addr $HEAD" : "", script);
+    ADD(out, "torchrun --nnodes %" PRId64 " --nproc-per-node %" PRId64 "%s %s", machines(l),
+        l->cell->gpus / machines(l), machines(l) > 1 ? " --node-rank $RANK --master-addr $HEAD" : "", script);
 }
 
 /* Layers of a piece (rt_piece_repeats). */
