@@ -63,7 +63,7 @@ class Record:
 
     def __init__(self, model, last):
         self.calls, self.made, self.kept, self.quiet, self.last = [], {}, [], False, last
-        self.weights = {id(p) for p in model.parameters()}
+        self.weights, self.narrow = {id(p) for p in model.parameters()}, set()
 
     def of(self, tensor):
         return self.made.get(id(tensor))
@@ -251,6 +251,8 @@ class Functions(TorchFunctionMode):
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         name, kwargs = getattr(func, "__name__", ""), kwargs or {}
+        if name == "to" and self.record.of_weights(args[0]):  # the type of what it meets, as EvoNorm has it
+            self.record.narrow.add(id(args[0]))
         if name not in RECORDED or self.record.quiet:
             return func(*args, **kwargs)
         self.record.quiet = True
@@ -295,7 +297,7 @@ class Merged:
 
     def __init__(self, first, last):
         self.first, self.last, self.calls, self.places, self.pairs = first.calls, last.calls, [], {}, {(-1, -1): -1}
-        self.weights, self.total = first.weights, first.total
+        self.weights, self.narrow, self.total = first.weights, first.narrow, first.total
         both = [[i for i, c in enumerate(calls) if c[0] not in COPIED] for calls in (self.first, self.last)]
         if [self.first[i][0] for i in both[0]] != [self.last[i][0] for i in both[1]]:
             raise RuntimeError("another layout calls other operators")
@@ -412,7 +414,7 @@ class Writer:
             own = id(operands[1]) in self.calls.weights and id(operands[1]) not in self.seen
             self.seen.add(id(operands[1]))
             self.parameters += operands[1].numel() if own else 0
-            word += ("p" if own else "q") + str(operands[1].numel())
+            word += ("p" if own else "q") + str(operands[1].numel()) + "h" * (id(operands[1]) in self.calls.narrow)
         else:
             word += self.operand(i, 1)
         word += f">{elements}" if elements != max(sizes) else ""

@@ -467,7 +467,9 @@ static struct value unary(struct reader *r, enum rt_op_id op)
 static struct value with_weight(struct reader *r, enum rt_op_id op, bool parameter, const struct value *x)
 {
     int64_t weights = number(r), cols = cols_of(x);
+    bool narrow = flag(r, 'h'), autocast = r->graph->options.autocast;
     struct value y = *x;
+    r->graph->options.autocast = autocast && !narrow;
     if (x->channels > 0 && op == RT_OP_MUL && weights == x->channels) {
         y.node = rt_image_scale_channels(r->graph, "scale", image_of(r, x)).node;
     } else {
@@ -477,6 +479,7 @@ static struct value with_weight(struct reader *r, enum rt_op_id op, bool paramet
             rt_node_weight_gradient(r->graph, op, x->node, rows_of(r, x, cols), cols, weights);
     }
     r->graph->nodes[y.node].parameters = parameter ? (double)weights : 0;
+    r->graph->options.autocast = autocast;
     return y;
 }
 

@@ -18,7 +18,8 @@
  *   f12.49.49.64    attention: all heads of an image, queries, keys, width of a head; m: elements of its biases; w: of other than
                    four dims, which is written out
  *   P3s2p1c A2 D7.7 max pool, average pool, adaptive pool; G the mean of each channel, M64 one to 64 elements
- *   + * / @..|p|q   with another value, a parameter (p) or a buffer (q) of so many elements; >n: elements made
+ *   + * / @..|p|q   with another value, a parameter (p) or a buffer (q) of so many elements (h: cast to the value's
+ *                   type); >n: elements made
  *   r g s o O h t R u a w q C   relu, gelu, silu, sigmoid, hardsigmoid, hardswish, tanh, relu6, by a number, plus
  *                   one, to a power, root, clamp; "!": in place
  *   k kt i64 U64    copy, copy transposed (f, l: only where images come channels first, last), gather, resize;

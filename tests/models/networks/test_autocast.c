@@ -164,5 +164,31 @@ static void test_attention_of_no_kernel(void)
     rt_graph_release(&graph);
 }
 
-RT_TESTS(RT_TEST(test_attention_of_no_kernel), RT_TEST(test_linear), RT_TEST(test_dtypes),
-         RT_TEST(test_scale), RT_TEST(test_weights_are_fp32), RT_TEST(test_whole_models))
+/* EvoNorm casts its weights to what comes, so that values stay in 16 bits; LayerScale does not. */
+static void test_weights_of_the_values_type(void)
+{
+    static const struct {
+        const char *name, *node;
+        int64_t image;
+        enum rt_dtype dtype;
+    } cases[] = {{"timm/regnetz_d8_evos", "scale5", 256, RT_FP16},
+                 {"timm/regnetz_d8_evos", "binary9", 256, RT_FP16},
+                 {"timm/cait_s24_224", "weight20", 224, RT_FP32}};
+    struct rt_model model;
+    struct rt_graph graph;
+    struct rt_graph_options options = prefill(1, 0);
+    options.dtype = RT_FP16;
+    options.autocast = true;
+    for (size_t i = 0; i < RT_COUNT(cases); i++) {
+        options.image = cases[i].image;
+        RT_ASSERT_OK(rt_model_named(cases[i].name, &model));
+        RT_ASSERT_OK(rt_graph_build(&model, &options, &graph));
+        const struct rt_node *node = find_node(&graph, cases[i].node);
+        CU_ASSERT_TRUE(node != NULL && node->dtype == cases[i].dtype);
+        rt_graph_release(&graph);
+    }
+}
+
+RT_TESTS(RT_TEST(test_weights_of_the_values_type), RT_TEST(test_attention_of_no_kernel), RT_TEST(test_linear),
+         RT_TEST(test_dtypes), RT_TEST(test_scale), RT_TEST(test_weights_are_fp32),
+         RT_TEST(test_whole_models))
