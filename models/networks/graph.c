@@ -106,7 +106,7 @@ static enum rt_dtype dtype_of(const struct rt_graph *graph, enum rt_op_id op, co
     if (layer && op == RT_OP_MOE && graph->options.experts_dtype != RT_FP32)
         return graph->options.experts_dtype;
     enum rt_dtype own = graph->nodes[graph->node_count - 1].dtype;
-    if (op == RT_OP_CONV2D && own == RT_FP32 && graph->options.conv_tf32)
+    if (op == RT_OP_CONV2D && (own == RT_TF32 || (own == RT_FP32 && graph->options.conv_tf32)))
         return dim[RT_CONV_IN] / dim[RT_CONV_GROUPS] < RT_TF32_CHANNELS ? RT_FP32 : RT_TF32;
     return layer && (op == RT_OP_LINEAR || op == RT_OP_MOE) ? graph->products : own;
 }

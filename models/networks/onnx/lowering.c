@@ -418,7 +418,7 @@ void rt_onnx_lower_expand(struct rt_onnx_lowering *l)
         rt_node_add_kernel(l->graph, RT_BACKWARD, RT_OP_REDUCE, rows, cols);
 }
 
-static bool is_read_by(const struct rt_onnx_made *made, const char *op)
+bool rt_onnx_is_read_by(const struct rt_onnx_made *made, const char *op)
 {
     return made->readers == 1 && made->reader != NULL && strcmp(made->reader->op, op) == 0;
 }
@@ -428,10 +428,11 @@ static bool is_read_by(const struct rt_onnx_made *made, const char *op)
 void rt_onnx_lower_heads(struct rt_onnx_lowering *l)
 {
     struct rt_onnx_made *out = &l->made[l->at.node->outputs[0]];
-    bool turned = is_read_by(out, "Transpose") && is_read_by(&l->made[out->reader->outputs[0]], "MatMul");
+    bool turned = rt_onnx_is_read_by(out, "Transpose") &&
+                  rt_onnx_is_read_by(&l->made[out->reader->outputs[0]], "MatMul");
     int64_t rows, cols;
-    if (!flows_back(l) || out->view != RT_ONNX_HEADS || turned || is_read_by(out, "MatMul") ||
-        is_read_by(out, "Reshape"))
+    if (!flows_back(l) || out->view != RT_ONNX_HEADS || turned || rt_onnx_is_read_by(out, "MatMul") ||
+        rt_onnx_is_read_by(out, "Reshape"))
         return;
     rt_onnx_lower_matrix(l, l->at.node->outputs[0], &rows, &cols);
     l->result =

@@ -106,6 +106,9 @@ void rt_onnx_lower_pass_view(struct rt_onnx_lowering *l, size_t output);
 
 /* --- training, where no builder of build.h and build_image.h knows the backward pass --- */
 
+/* By this operator alone. */
+bool rt_onnx_is_read_by(const struct rt_onnx_made *made, const char *op);
+
 /* Is the input a weight that is trained? All weights of more than one element are. */
 bool rt_onnx_lower_trains(const struct rt_onnx_lowering *l, size_t input);
 /* Elements of the weight that the input is, or of which it is a part or another form. */

@@ -310,6 +310,15 @@ static void copy_turned(struct rt_onnx_lowering *l, bool together)
     l->graph->nodes[l->result].fusable = true;
 }
 
+/* Libraries read either operand of a product by rows or by columns. */
+static bool is_turned_for_product(const struct rt_onnx_lowering *l, const int64_t *order, int rank)
+{
+    for (int d = 0; d < rank - 2; d++)
+        if (order[d] != d)
+            return false;
+    return rt_onnx_is_read_by(&l->made[l->at.node->outputs[0]], "MatMul");
+}
+
 /* Nothing where neither order nor place changes: only dims of one element move. */
 static bool lower_transpose(struct rt_onnx_lowering *l)
 {
@@ -325,7 +334,7 @@ static bool lower_transpose(struct rt_onnx_lowering *l)
         moves |= order[d] < last;
         last = order[d];
     }
-    if (!moves || is_view_of_pixels(l, order, shape->rank))
+    if (!moves || is_view_of_pixels(l, order, shape->rank) || is_turned_for_product(l, order, shape->rank))
         return true;
     struct rt_onnx_made *out = &l->made[l->at.node->outputs[0]];
     const struct rt_onnx_made *in = &l->made[rt_onnx_lower_in(l, 0)];
