@@ -101,11 +101,6 @@ static double depthwise_cycles(double outputs, const struct rt_conv *conv, doubl
     return outputs * (output + tap * taps) * (known ? square : 1);
 }
 
-static bool is_power_of_two(int64_t n)
-{
-    return (n & (n - 1)) == 0;
-}
-
 /* Gradients of groups channels last by cuDNN 8.3 (PyTorch 1.12): of 4 to 32 channels a group, a power of two,
  * and a multiple of 64 in all, they run on matrix units; others are a thread an output, so many cycles of a
  * multiprocessor a multiply-add. That, and how many times as long as measured products gradients channels
@@ -114,7 +109,7 @@ static double direct_cycles(const struct rt_graph *graph, struct rt_image x, con
 {
     const double multiply_add = 12.0 / 128;
     int64_t in = x.channels / conv->groups;
-    bool matrix = is_power_of_two(in) && in >= 4 && in <= 32 && conv->out == x.channels &&
+    bool matrix = (in & (in - 1)) == 0 && in >= 4 && in <= 32 && conv->out == x.channels &&
                   conv->out % 64 == 0 && conv->dilation == 1;
     if (!rt_runtimes[graph->options.runtime].direct_groups || !graph->options.channels_last || matrix)
         return 0;
