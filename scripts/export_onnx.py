@@ -56,7 +56,7 @@ def torchvision_model(torch, name, args):
     if name not in models.list_models(module=models):
         raise Refused(f"torchvision has no image classifier \"{name}\"; torchvision.models.list_models() lists all")
     side = args.image or (299 if name == "inception_v3" else 224)
-    extra = {"transform_input": False, "init_weights": False} if name in ("inception_v3", "googlenet") else {}
+    extra = dict.fromkeys(("transform_input", "init_weights", "aux_logits"), False) if name in ("inception_v3", "googlenet") else {}
     return image_model(torch, lambda: models.get_model(name, weights=None, **extra), (3, side, side), args)
 
 
@@ -102,6 +102,8 @@ def transformers_model(torch, name, args):
     config.use_cache = False
     config._attn_implementation = args.attention
     module = build(torch, transformers_class(transformers, config, args.class_name), args.weights)
+    if getattr(module, "pooler", None) is not None:
+        module.pooler = None  # the first output is not its
 
     class FirstOutput(torch.nn.Module):
         """Tensors in, the first output: logits, or the last hidden states."""

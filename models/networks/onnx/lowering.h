@@ -104,6 +104,19 @@ bool rt_onnx_lower_made(struct rt_onnx_lowering *l);
 /* An output is in the order of the first input. */
 void rt_onnx_lower_pass_view(struct rt_onnx_lowering *l, size_t output);
 
+/* --- attention (operators_attention.c) --- */
+
+struct rt_onnx_attention {
+    uint32_t q, k, v, mask;
+    int64_t batch, tokens, keys, heads, kv_heads, size, value_size, window;
+    bool causal, masked; /* the mask is an input */
+    bool rows;           /* the result has heads side by side: (batch, tokens, heads * size) */
+    bool split[3];       /* queries, keys, values are views by heads of such */
+};
+/* One kernel; its width of heads is the mean of keys' and values'. A result with heads as a dim is a view of
+ * (batch, tokens, heads, size), as FlashAttention writes it. False: there is no such kernel. */
+bool rt_onnx_attend_in_one(struct rt_onnx_lowering *l, const struct rt_onnx_attention *a);
+
 /* --- training, where no builder of build.h and build_image.h knows the backward pass --- */
 
 /* By this operator alone. */

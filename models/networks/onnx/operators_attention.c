@@ -162,15 +162,7 @@ static int embed_shape(const struct rt_onnx_at *at)
 
 /* --- nodes of attention --- */
 
-struct attention {
-    uint32_t q, k, v, mask;
-    int64_t batch, tokens, keys, heads, kv_heads, size, value_size, window;
-    bool causal, masked; /* the mask is an input */
-    bool rows;           /* the result has heads side by side: (batch, tokens, heads * size) */
-    bool split[3];       /* queries, keys, values are views by heads of such */
-};
-
-static bool is_sound(const struct attention *a)
+static bool is_sound(const struct rt_onnx_attention *a)
 {
     return a->batch > 0 && a->tokens > 0 && a->keys > 0 && a->heads > 0 && a->kv_heads > 0 && a->size > 0 &&
            a->value_size > 0 && a->heads % a->kv_heads == 0;
@@ -181,15 +173,13 @@ static const char *part(struct rt_onnx_lowering *l, const char *name)
     return rt_image_name(l->graph, l->name, name);
 }
 
-/* One kernel; its width of heads is the mean of keys' and values'. A result with heads as a dim is a view of
- * (batch, tokens, heads, size), as FlashAttention writes it. False: there is no such kernel. */
-static bool in_one(struct rt_onnx_lowering *l, const struct attention *a)
+bool rt_onnx_attend_in_one(struct rt_onnx_lowering *l, const struct rt_onnx_attention *a)
 {
     bool context = a->causal && a->tokens > 1 && a->keys >= a->tokens;
     bool generation = a->tokens == 1;
-    int64_t size = (a->size + a->value_size) / 2;
+    int64_t size = (a->size + a->value_size) / 2; /* as many FLOPs and bytes where they differ */
     double outputs = (double)a->batch * (double)a->tokens * (double)a->heads * (double)a->value_size;
-    const int64_t dim[RT_ATTENTION_DIMS] = {
+    const int64_t cached[RT_ATTENTION_DIMS] = {
         [RT_ATTENTION_BATCH] = a->batch,
         [RT_ATTENTION_TOKENS] = a->tokens,
         [RT_ATTENTION_CACHED] = a->keys - a->tokens,
@@ -198,22 +188,24 @@ static bool in_one(struct rt_onnx_lowering *l, const struct attention *a)
         [RT_ATTENTION_HEAD_DIM] = size,
         [RT_ATTENTION_WINDOW] = a->window,
     };
-    const int64_t encoder[] = {a->batch, a->tokens, a->heads, size};
-    if (!rt_onnx_lower_fuses_attention(l) || (!context && !generation && a->tokens != a->keys))
+    const int64_t whole[] = {a->batch, a->tokens, a->heads, size, a->keys}; /* encoder, cross */
+    bool others = !context && !generation && a->tokens != a->keys;
+    if (!rt_onnx_lower_fuses_attention(l) || (others && a->kv_heads != a->heads))
         return false;
     l->result = rt_build_fused_attention(l->graph, l->name, a->q, a->k, a->v,
                                          context      ? RT_OP_ATTENTION_CONTEXT
                                          : generation ? RT_OP_ATTENTION_GENERATION
+                                         : others     ? RT_OP_ATTENTION_CROSS
                                                       : RT_OP_ATTENTION_ENCODER,
-                                         context || generation ? dim : encoder, outputs);
+                                         context || generation ? cached : whole, outputs);
     if (!a->rows && l->patterns)
         l->made[l->at.node->outputs[0]].view = RT_ONNX_HEADS;
     return true;
 }
 
 /* Keys or values of a group of heads, repeated for each of them, or copied as products take them. */
-static uint32_t spread(struct rt_onnx_lowering *l, const struct attention *a, const char *name, uint32_t x,
-                       int64_t size, bool keys)
+static uint32_t spread(struct rt_onnx_lowering *l, const struct rt_onnx_attention *a, const char *name,
+                       uint32_t x, int64_t size, bool keys)
 {
     int64_t rows = rt_onnx_times(a->batch, a->keys);
     if (a->kv_heads < a->heads)
@@ -224,7 +216,7 @@ static uint32_t spread(struct rt_onnx_lowering *l, const struct attention *a, co
     return x;
 }
 
-static void written_out(struct rt_onnx_lowering *l, const struct attention *a)
+static void written_out(struct rt_onnx_lowering *l, const struct rt_onnx_attention *a)
 {
     struct rt_graph *graph = l->graph;
     int64_t pairs = rt_onnx_times(a->batch, a->heads), rows = rt_onnx_times(pairs, a->tokens);
@@ -263,11 +255,11 @@ static void add_caches(struct rt_onnx_lowering *l, size_t first, size_t last, si
     l->result = result;
 }
 
-static bool attend(struct rt_onnx_lowering *l, const struct attention *a)
+static bool attend(struct rt_onnx_lowering *l, const struct rt_onnx_attention *a)
 {
     if (!is_sound(a))
         return false;
-    if (!in_one(l, a))
+    if (!rt_onnx_attend_in_one(l, a))
         written_out(l, a);
     return true;
 }
@@ -286,7 +278,7 @@ static void take_heads(const struct rt_onnx_shape *shape, int64_t heads, int64_t
     *size = shape->rank == 4 ? shape->dim[3] : heads > 0 ? shape->dim[2] / heads : 0;
 }
 
-static void take_inputs(const struct rt_onnx_lowering *l, struct attention *a, int64_t heads,
+static void take_inputs(const struct rt_onnx_lowering *l, struct rt_onnx_attention *a, int64_t heads,
                         int64_t kv_heads, size_t past)
 {
     const struct rt_onnx_shape *q = rt_onnx_lower_shape(l, 0), *k = rt_onnx_lower_shape(l, 1),
@@ -340,10 +332,10 @@ void rt_onnx_claim_mask(struct rt_onnx_lowering *l, const struct rt_onnx_node *n
 /* ai.onnx 23: q, k, v, mask, past keys, past values */
 static bool lower_attention(struct rt_onnx_lowering *l)
 {
-    struct attention a = {.mask = rt_onnx_lower_node(l, 3),
-                          .masked = has(l, 3),
-                          .causal = rt_onnx_int(&l->at, "is_causal", 0) != 0 ||
-                                    l->made[l->at.node->outputs[0]].causal};
+    struct rt_onnx_attention a = {.mask = rt_onnx_lower_node(l, 3),
+                                  .masked = has(l, 3),
+                                  .causal = rt_onnx_int(&l->at, "is_causal", 0) != 0 ||
+                                            l->made[l->at.node->outputs[0]].causal};
     if (!is_3_or_4(l, 0) || !is_3_or_4(l, 1) || !is_3_or_4(l, 2))
         return false;
     take_inputs(l, &a, rt_onnx_int(&l->at, "q_num_heads", 0), rt_onnx_int(&l->at, "kv_num_heads", 0), 4);
@@ -363,18 +355,18 @@ static bool packed_attention(struct rt_onnx_lowering *l, size_t mask, size_t pas
         return false;
     if (rt_onnx_ints(&l->at, "qkv_hidden_sizes", sizes) != 3)
         sizes[0] = sizes[2] = w->dim[1] / 3;
-    struct attention a = {.batch = x->dim[0],
-                          .tokens = x->dim[1],
-                          .keys = rt_onnx_plus(x->dim[1], past_tokens(l, past)),
-                          .heads = heads,
-                          .kv_heads = heads,
-                          .size = sizes[0] / heads,
-                          .value_size = sizes[2] / heads,
-                          .mask = rt_onnx_lower_node(l, mask),
-                          .masked = has(l, mask),
-                          .causal = rt_onnx_int(&l->at, "unidirectional", 0) != 0,
-                          .rows = true,
-                          .split = {true, true, true}};
+    struct rt_onnx_attention a = {.batch = x->dim[0],
+                                  .tokens = x->dim[1],
+                                  .keys = rt_onnx_plus(x->dim[1], past_tokens(l, past)),
+                                  .heads = heads,
+                                  .kv_heads = heads,
+                                  .size = sizes[0] / heads,
+                                  .value_size = sizes[2] / heads,
+                                  .mask = rt_onnx_lower_node(l, mask),
+                                  .masked = has(l, mask),
+                                  .causal = rt_onnx_int(&l->at, "unidirectional", 0) != 0,
+                                  .rows = true,
+                                  .split = {true, true, true}};
     if (!is_sound(&a))
         return false;
     l->result = rt_build_linear(l->graph, part(l, "qkv"), rt_onnx_lower_node(l, 0),
@@ -404,10 +396,10 @@ static uint32_t add_bias(struct rt_onnx_lowering *l, const char *name, uint32_t 
 }
 
 /* Queries, keys and values in one: batch, tokens, heads, 3, size. */
-static bool packed_heads(struct rt_onnx_lowering *l, const struct attention *as)
+static bool packed_heads(struct rt_onnx_lowering *l, const struct rt_onnx_attention *as)
 {
     const struct rt_onnx_shape *x = rt_onnx_lower_shape(l, 0);
-    struct attention a = *as;
+    struct rt_onnx_attention a = *as;
     if (x->rank != 5 || has(l, 1) || has(l, 3))
         return false;
     a.q = a.k = a.v = rt_onnx_lower_node(l, 0);
@@ -423,9 +415,9 @@ static bool packed_heads(struct rt_onnx_lowering *l, const struct attention *as)
 static bool lower_multi_head(struct rt_onnx_lowering *l)
 {
     int64_t heads = rt_onnx_int(&l->at, "num_heads", 0);
-    struct attention a = {.mask = rt_onnx_lower_node(l, has(l, 4) ? 4 : 5),
-                          .masked = has(l, 4) || has(l, 5),
-                          .causal = rt_onnx_int(&l->at, "unidirectional", 0) != 0};
+    struct rt_onnx_attention a = {.mask = rt_onnx_lower_node(l, has(l, 4) ? 4 : 5),
+                                  .masked = has(l, 4) || has(l, 5),
+                                  .causal = rt_onnx_int(&l->at, "unidirectional", 0) != 0};
     if (!is_3_or_4(l, 0) || !is_3_or_4(l, 1) || !is_3_or_4(l, 2))
         return packed_heads(l, &a);
     take_inputs(l, &a, heads, heads, 6);
@@ -459,20 +451,20 @@ static bool lower_grouped(struct rt_onnx_lowering *l)
     int64_t window = rt_onnx_int(&l->at, "local_window_size", -1);
     if (q->rank != 3 || heads < 1 || groups < 1)
         return false;
-    struct attention a = {.q = rt_onnx_lower_node(l, 0),
-                          .k = rt_onnx_lower_node(l, has(l, 1) ? 1 : 0),
-                          .v = rt_onnx_lower_node(l, has(l, 2) ? 2 : 0),
-                          .mask = RT_NO_INPUT,
-                          .batch = q->dim[0],
-                          .tokens = q->dim[1],
-                          .keys = rt_onnx_plus(q->dim[1], past_tokens(l, 3)),
-                          .heads = heads,
-                          .kv_heads = groups,
-                          .size = q->dim[2] / (has(l, 1) ? heads : heads + 2 * groups),
-                          .window = window > 0 ? window : 0,
-                          .causal = true,
-                          .rows = true,
-                          .split = {true, true, true}};
+    struct rt_onnx_attention a = {.q = rt_onnx_lower_node(l, 0),
+                                  .k = rt_onnx_lower_node(l, has(l, 1) ? 1 : 0),
+                                  .v = rt_onnx_lower_node(l, has(l, 2) ? 2 : 0),
+                                  .mask = RT_NO_INPUT,
+                                  .batch = q->dim[0],
+                                  .tokens = q->dim[1],
+                                  .keys = rt_onnx_plus(q->dim[1], past_tokens(l, 3)),
+                                  .heads = heads,
+                                  .kv_heads = groups,
+                                  .size = q->dim[2] / (has(l, 1) ? heads : heads + 2 * groups),
+                                  .window = window > 0 ? window : 0,
+                                  .causal = true,
+                                  .rows = true,
+                                  .split = {true, true, true}};
     a.value_size = a.size;
     if (!is_sound(&a))
         return false;

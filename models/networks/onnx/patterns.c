@@ -173,11 +173,6 @@ static bool is_known_4d(const struct rt_onnx_lowering *l, uint32_t value)
 
 /* --- attention --- */
 
-struct attention {
-    int64_t batch, queries, keys, heads, kv_heads, head_dim, value_dim;
-    bool causal;
-};
-
 static bool is_by(const struct rt_onnx_lowering *l, uint32_t value, const char *op)
 {
     return l->made[value].maker != NULL && strcmp(l->made[value].maker->op, op) == 0;
@@ -207,7 +202,8 @@ static bool is_mask(const struct rt_onnx_lowering *l, const uint32_t *letter)
 }
 
 /* Keys are turned or not yet (repeated ones). */
-static bool take_attention(const struct rt_onnx_lowering *l, const uint32_t *letter, struct attention *out)
+static bool take_attention(const struct rt_onnx_lowering *l, const uint32_t *letter,
+                           struct rt_onnx_attention *out)
 {
     uint32_t q = LETTER(letter, 'q'), k = LETTER(letter, 'k'), v = LETTER(letter, 'v'),
              s = LETTER(letter, 's'), m = LETTER(letter, 'm');
@@ -215,40 +211,40 @@ static bool take_attention(const struct rt_onnx_lowering *l, const uint32_t *let
         return false;
     const int64_t *of_q = shape_of(l, q)->dim, *of_k = shape_of(l, k)->dim, *of_v = shape_of(l, v)->dim,
                   *of_s = shape_of(l, s)->dim;
-    *out = (struct attention){.batch = of_s[0],
-                              .queries = of_s[2],
-                              .keys = of_s[3],
-                              .heads = of_s[1],
-                              .kv_heads = of_k[1],
-                              .head_dim = of_q[3],
-                              .value_dim = of_v[3],
-                              .causal = rt_onnx_is_causal(l, m, of_s[2], of_s[3])};
+    *out = (struct rt_onnx_attention){.batch = of_s[0],
+                                      .tokens = of_s[2],
+                                      .keys = of_s[3],
+                                      .heads = of_s[1],
+                                      .kv_heads = of_k[1],
+                                      .size = of_q[3],
+                                      .value_size = of_v[3],
+                                      .causal = rt_onnx_is_causal(l, m, of_s[2], of_s[3])};
     out->causal = out->causal && !is_of_each_head(l, m);
     bool same = of_q[0] == out->batch && of_k[0] == out->batch && of_v[0] == out->batch &&
                 of_q[1] == out->heads && of_v[1] == out->kv_heads && of_v[2] == out->keys;
     return same && out->heads % out->kv_heads == 0 &&
-           rt_onnx_times(of_k[2], of_k[3]) == rt_onnx_times(out->keys, out->head_dim);
+           rt_onnx_times(of_k[2], of_k[3]) == rt_onnx_times(out->keys, out->size);
 }
 
 /* Kernels take causal masks over what is cached and new, and all tokens of sequences among themselves or with
  * those of others. */
 static bool is_attention(const struct rt_onnx_lowering *l, uint32_t *letter)
 {
-    struct attention a;
+    struct rt_onnx_attention a;
     if (!rt_onnx_lower_fuses_attention(l) || !is_mask(l, letter) || !take_attention(l, letter, &a))
         return false;
-    if (a.queries == 1 || a.causal)
-        return a.keys >= a.queries;
+    if (a.tokens == 1 || a.causal)
+        return a.keys >= a.tokens;
     return a.kv_heads == a.heads;
 }
 
 /* Causal kernels read no mask: what only makes it does not run. */
 static void claim_attention(struct rt_onnx_lowering *l, const struct rt_onnx_found *found)
 {
-    struct attention a = {0};
+    struct rt_onnx_attention a = {0};
     uint32_t mask = letter_of(found, 'm');
     take_attention(l, found->letter, &a);
-    if (mask != RT_ONNX_NO_VALUE && (a.causal || a.queries == 1))
+    if (mask != RT_ONNX_NO_VALUE && (a.causal || a.tokens == 1))
         rt_onnx_unread(l, mask);
 }
 
@@ -266,29 +262,12 @@ static uint32_t rows_of(struct rt_onnx_lowering *l, uint32_t value, const char *
 
 static void lower_attention(struct rt_onnx_lowering *l, const struct rt_onnx_found *found)
 {
-    struct attention a = {0};
+    struct rt_onnx_attention a = {0};
     take_attention(l, found->letter, &a);
-    uint32_t q = rows_of(l, letter_of(found, 'q'), "heads_q"), k = l->made[letter_of(found, 'k')].node,
-             v = rows_of(l, letter_of(found, 'v'), "heads_v");
-    int64_t mean = (a.head_dim + a.value_dim) / 2; /* as many FLOPs and bytes where they differ */
-    const int64_t whole[] = {a.batch, a.queries, a.heads, mean, a.keys}; /* encoder, cross */
-    const int64_t dim[RT_ATTENTION_DIMS] = {
-        [RT_ATTENTION_BATCH] = a.batch,
-        [RT_ATTENTION_TOKENS] = a.queries,
-        [RT_ATTENTION_CACHED] = a.keys - a.queries,
-        [RT_ATTENTION_HEADS] = a.heads,
-        [RT_ATTENTION_KV_HEADS] = a.kv_heads,
-        [RT_ATTENTION_HEAD_DIM] = mean,
-    };
-    bool decodes = a.queries == 1 && a.keys > 1, causal = a.causal || decodes;
-    l->result =
-        rt_build_fused_attention(l->graph, l->name, q, k, v,
-                                 decodes               ? RT_OP_ATTENTION_GENERATION
-                                 : a.causal            ? RT_OP_ATTENTION_CONTEXT
-                                 : a.keys == a.queries ? RT_OP_ATTENTION_ENCODER
-                                                       : RT_OP_ATTENTION_CROSS,
-                                 causal ? dim : whole, (double)(a.batch * a.queries * a.heads * a.value_dim));
-    l->made[l->at.node->outputs[0]].view = RT_ONNX_HEADS; /* kernels write (batch, tokens, heads, size) */
+    a.q = rows_of(l, letter_of(found, 'q'), "heads_q");
+    a.k = l->made[letter_of(found, 'k')].node;
+    a.v = rows_of(l, letter_of(found, 'v'), "heads_v");
+    rt_onnx_attend_in_one(l, &a);
 }
 
 /* --- heads of keys and values that several heads of queries share (repeat_kv) --- */
