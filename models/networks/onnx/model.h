@@ -92,6 +92,7 @@ struct rt_onnx_value {
     enum rt_onnx_dtype dtype;            /* of the elements; of a sequence those of its tensors */
     struct rt_onnx_shape shape;          /* of a sequence that of each of its tensors */
     int64_t length;                      /* of a sequence: its tensors */
+    const struct rt_onnx_node *split;    /* of a sequence of parts: what makes them; NULL: none */
     const struct rt_onnx_data *data;     /* NULL: not held */
     const struct rt_onnx_shape *written; /* the shape that the file or the command line gives; NULL: none */
     const char *const *dim_names;        /* (written->rank) NULL where a dim has none; NULL: none has */

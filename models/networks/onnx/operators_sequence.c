@@ -11,6 +11,7 @@ static void set_sequence(struct rt_onnx_value *out, enum rt_onnx_dtype dtype,
     rt_onnx_set(out, dtype, each);
     out->kind = RT_ONNX_SEQUENCE;
     out->length = length;
+    out->split = NULL;
 }
 
 static int construct(const struct rt_onnx_at *at)
@@ -48,9 +49,23 @@ static int erase(const struct rt_onnx_at *at)
     return RT_OK;
 }
 
+/* Parts may be uneven: one whose index is known is as long as its split says. */
 static int element_of(const struct rt_onnx_at *at)
 {
-    rt_onnx_set(rt_onnx_out(at, 0), rt_onnx_in(at, 0)->dtype, &rt_onnx_in(at, 0)->shape);
+    const struct rt_onnx_value *in = rt_onnx_in(at, 0);
+    const struct rt_onnx_at split = {.model = at->model, .node = in->split};
+    struct rt_onnx_shape shape = in->shape;
+    int64_t index, sizes[RT_ONNX_RANK];
+    int count = 0, axis;
+    bool known = in->split != NULL && rt_onnx_number(rt_onnx_in(at, 1), &index) &&
+                 rt_onnx_in(&split, 1) != NULL && rt_onnx_in(&split, 1)->shape.rank == 1 &&
+                 rt_onnx_numbers(rt_onnx_in(&split, 1), sizes, &count);
+    if (known && index < 0)
+        index += count;
+    if (known && index >= 0 && index < count && sizes[index] >= 0 && sizes[index] <= RT_ONNX_LARGEST &&
+        rt_onnx_axis(rt_onnx_int(&split, "axis", 0), shape.rank, &axis) == RT_OK)
+        shape.dim[axis] = sizes[index];
+    rt_onnx_set(rt_onnx_out(at, 0), in->dtype, &shape);
     return RT_OK;
 }
 
@@ -108,6 +123,8 @@ static int split_to_sequence(const struct rt_onnx_at *at)
         }
     }
     set_sequence(rt_onnx_out(at, 0), in->dtype, &each, count);
+    if (rt_onnx_out(at, 0) != NULL)
+        rt_onnx_out(at, 0)->split = at->node;
     return RT_OK;
 }
 

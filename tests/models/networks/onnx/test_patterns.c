@@ -495,9 +495,18 @@ static void test_scatter(void)
     }
 }
 
+/* torch.split of uneven parts, as torch.export writes it with nothing folded. */
+static void test_uneven_parts(void)
+{
+    becomes("input x 2x8x6; output y; list sizes 3,5; list last -1,; s = SplitToSequence x sizes axis=1; p = "
+            "SequenceAt s last; y = Relu p",
+            "relu 10 6");
+}
+
 RT_TESTS(RT_TEST(test_gelu), RT_TEST(test_gelu_by_tanh), RT_TEST(test_gates), RT_TEST(test_exported),
          RT_TEST(test_pixels), RT_TEST(test_turned_image), RT_TEST(test_layer_norm), RT_TEST(test_rms_norm),
          RT_TEST(test_attention), RT_TEST(test_masks), RT_TEST(test_no_attention),
          RT_TEST(test_attention_to_others), RT_TEST(test_packed_heads), RT_TEST(test_shared_heads),
          RT_TEST(test_decoding), RT_TEST(test_turned_keys), RT_TEST(test_tokens_first), RT_TEST(test_rotary),
-         RT_TEST(test_quantised), RT_TEST(test_convolution), RT_TEST(test_groups), RT_TEST(test_scatter))
+         RT_TEST(test_quantised), RT_TEST(test_convolution), RT_TEST(test_groups), RT_TEST(test_scatter),
+         RT_TEST(test_uneven_parts))
