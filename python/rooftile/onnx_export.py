@@ -119,7 +119,8 @@ def no_output() -> Iterator[None]:
 
 
 def by_torchscript(torch: Any, model: Model, *, static: bool, opset: Optional[int], optimize: bool) -> Any:
-    """Without export_params every weight is an input of the graph: made an initializer here."""
+    """Without export_params every weight is an input of the graph: made an initializer here. So would be a shape that the
+    exporter folded, without its numbers."""
     onnx = load("onnx")
     names = [name for name, _, _ in model.inputs]
     training = {True: torch.onnx.TrainingMode.EVAL, False: torch.onnx.TrainingMode.PRESERVE}  # the latter folds no norms
@@ -127,7 +128,7 @@ def by_torchscript(torch: Any, model: Model, *, static: bool, opset: Optional[in
         path = os.path.join(folder, "model.onnx")
         torch.onnx.export(model.module, model.tensors, path, dynamo=False, export_params=False, input_names=names,
                           opset_version=opset, keep_initializers_as_inputs=True,
-                          do_constant_folding=optimize, training=training[optimize],
+                          do_constant_folding=False, training=training[optimize],
                           dynamic_axes=None if static else {name: dims for name, _, dims in model.inputs})
         proto = onnx.load(path, load_external_data=False)
     weights = [value for value in proto.graph.input if value.name not in names]

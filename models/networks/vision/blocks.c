@@ -5,7 +5,7 @@
  * "ir_r2_k3_s2_e6_c24_se0.25" is two inverted residuals, 3 x 3, the first of stride 2, 6 times the channels
  * between, 24 out, squeeze-excitation of a quarter of the input's channels. Widths and depths scale them.
  *
- *   ds, dsa  depthwise, 1 x 1; dsa: with an activation behind it
+ *   ds, dsa  depthwise, 1 x 1; dsa: with an activation behind it, never added to its input
  *   ir       1 x 1, depthwise, 1 x 1
  *   er       k x k to the channels between, 1 x 1
  *   cn       k x k
@@ -200,7 +200,8 @@ static struct rt_image one_block(const struct builder *b, const struct block *bl
                                  int64_t stride)
 {
     int64_t out = scaled(b->net, block->numbers['c']);
-    bool same = stride == 1 && x.channels == out && !block->noskip, plain = strcmp(block->kind, "cn") == 0;
+    bool dsa = strcmp(block->kind, "dsa") == 0, plain = strcmp(block->kind, "cn") == 0;
+    bool same = stride == 1 && x.channels == out && !block->noskip && !dsa;
     struct rt_image y;
     if (plain)
         y = conv(b, "conv", x, out, (int64_t)block->numbers['k'], stride, 1, block->activation);

@@ -294,6 +294,9 @@ static void test_copies_as_traced(void)
     CU_ASSERT_TRUE(count_kernels(&first, RT_OP_ATTENTION_CROSS, RT_FP16) > 0);
     CU_ASSERT_EQUAL(count_kernels(&first, RT_OP_BMM, RT_FP16), 0);
     rt_graph_release(&first);
+    first = build_images("lcnet_100", options); /* its separable blocks have no branch beside them */
+    CU_ASSERT_PTR_NULL(find_node(&first, "add"));
+    rt_graph_release(&first);
 }
 
 /* Norms in 16 bits where they are fast, but for those of PyTorch's class, which Swin and Twins have. */
