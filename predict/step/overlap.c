@@ -21,7 +21,7 @@ static const double SPREAD = 0.08 / 6;
  * 2021 its DistributedDataParallel summed all gradients behind the last pass (model/distributed.py). DeepSpeed's
  * stage_1_and_2.py (reduce_bucket_size; use_multi_rank_bucket_allreduce; step() gathers), partition_parameters.py
  * (AllGatherCoalescedHandle.wait joins), coalesced_collectives.py. PyTorch's FSDP1 splits a flat weight, whose
- * gradient joins; FSDP2 copies both ways (_fsdp_collectives.py). nanotron's zero.py (step() gathers) and gradients in fp32.
+ * gradient joins. nanotron's zero.py (step() gathers) and gradients in fp32.
  * torchtitan's FSDP2 sums in fp32.
  */
 const struct rt_overlap rt_overlaps[RT_RUNTIME_COUNT] = {
@@ -32,7 +32,7 @@ const struct rt_overlap rt_overlaps[RT_RUNTIME_COUNT] = {
     [RT_RUNTIME_MEGATRON_OLD] = {.blocks = true, .runs_ahead = true, .gathers_late = true, .sums_late = true,
                                  .bucket_elements = 5e8},
     [RT_RUNTIME_FSDP] = {.runs_ahead = true, .joins_gradients = true},
-    [RT_RUNTIME_TORCHTITAN] = {.blocks = true, .runs_ahead = true, .joins_weights = true, .joins_gradients = true, .gradient_bytes = 4},
+    [RT_RUNTIME_TORCHTITAN] = {.blocks = true, .runs_ahead = true, .gradient_bytes = 4},
     [RT_RUNTIME_DEEPSPEED] = {.blocks = true, .runs_ahead = true, .gathers_late = true, .sums_whole = true, .joins_weights = true,
                               .joins_gradients = true, .bucket_elements = 5e8},
     [RT_RUNTIME_NANOTRON] = {.blocks = true, .runs_ahead = true, .gathers_late = true, .own_pieces = true, .gradient_bytes = 4},

@@ -410,6 +410,8 @@ static void set_compute(const struct rt_tiled_call *launch, const struct rt_rate
 {
     compute_us[0] =
         fmax(fmax(launch->walk_us, instructions_us(launch)), 1e6 * launch->flops / rates->sustained_flops);
+    if (launch->attention.gain > 0)
+        compute_us[0] *= launch->attention.gain;
     if (launch->conv_times.implicit > 0) {
         set_conv(launch, compute_us);
     } else if (launch->kernels.quantised) {

@@ -446,8 +446,9 @@ void rt_tiling_attention(enum rt_op_id op, enum rt_dtype dtype, const int64_t *d
     double load_us = a.decodes ? rt_cycles_us(device, keys / BLOCK_LOAD_BYTES) : 0;
     tiling.fused.compute_us = fmax(1e6 * whole_flops / rates.sustained_flops,
                                    fmax(tiling.tiles * (tile_us + load_us), mean * tiling.waves * tile_us));
-    if (!a.decodes) /* else blocks wait for keys */
-        tiling.fused.compute_us *= rt_exponentials_gain(device, dtype, a.head_dim, 2);
+    tiling.gain =
+        a.decodes ? 1 : rt_exponentials_gain(device, dtype, a.head_dim, 2); /* else blocks wait for keys */
+    tiling.fused.compute_us *= tiling.gain;
     tiling.fused.start_us = rt_cycles_us(device, START_CYCLES);
     tiling.fused.blocks_us = tiling.block_us * tiling.waves;
     double bytes = rt_ops[op].bytes(dim, a.width);

@@ -130,6 +130,7 @@ struct rt_attention_tiling {
     bool split;      /* keys may be split over blocks */
     bool narrow;     /* 8-bit keys are multiplied in 8 bits, not widened first */
     double block_us; /* of a wave of blocks beside their products */
+    double gain;     /* rt_exponentials_gain, by which compute_us is less; 0: none is known */
     bool decodes;
     bool xqa;      /* while decoding: TensorRT-LLM's kernels for shared keys */
     bool tensorrt; /* TensorRT-LLM's other kernels */
