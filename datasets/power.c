@@ -47,7 +47,7 @@ static double matrix_clock_mhz(const struct rt_device *device, enum rt_dtype dty
 /* pJ of an fp32 FLOP in a product, as measured at 5 and at 8 nm; NaN where the process is unknown. */
 static double product_picojoules(double node_nm)
 {
-    const double measured_at_5 = 1.35, measured_at_8 = 1.79;
+    const double measured_at_5 = 1.35, measured_at_8 = 1.6;
     bool at_8 = node_nm >= 8 && node_nm<12, at_5 = node_nm> 0 && node_nm < 6;
     return flop_picojoules(node_nm) * (at_8 ? measured_at_8 : at_5 ? measured_at_5 : 1);
 }

@@ -16,18 +16,12 @@
  *
  * fp32: RT_CORE_POWER x power / energy per FLOP.
  *
- * Energy of an fp32 FLOP in a product, with all it takes to feed it: 11.4 pJ at 16 and 12 nm, from the
- * utilisation of large products in NeuSight's training kernels on the two boards of 75 and 70 W: the P4 alone
- * gives 11.5, the T4 alone 11.2. Smaller processes scale with it by what their foundry announced for each
- * step (about half the power from 12 to 7 nm, 0.9 to 6, 0.7 from 7 to 5; Samsung's 8 nm is taken as 7: 0.6
- * from 14 to 10LPE, 0.85 to 10LPP, 0.9 to 8LPP). Products say 1.35 times as much at 5 nm, from the best
- * square one of an L40S (47 of 92 TFLOP/s at 350 W), which brings the L4's in NeuSight's session from 34% too
- * fast to 10; and 1.79 times at Samsung's 8 nm, from those of RTX A2000, A4000 and A6000 (5.5, 11.9 and 23.9
- * TFLOP/s at 70, 140 and 300 W): long ones of an A10 then go from 40% too fast to within 13
- * (docs/log/next-gpu.md).
- *
- * Types of 16 bits that are converted to fp32, as lanes do no more of them and there are no matrix units: the
- * same.
+ * Energy of an fp32 FLOP in a product, with all it takes to feed it: 11.4 pJ at 16 and 12 nm, by large
+ * products of NeuSight's P4 (75 W: 11.5) and T4 (70 W: 11.2). Smaller processes scale by what their foundry
+ * announced (half the power from 12 to 7 nm, 0.9 to 6, 0.7 from 7 to 5; Samsung's 8 nm as 7), products
+ * by 1.35 more at 5 nm (an L40S' best: 47 of 92 TFLOP/s at 350 W) and 1.6 more at 8 nm (RTX A2000, A4000,
+ * A6000: 5.5, 11.9, 23.9 TFLOP/s at 70, 140, 300 W); L4 and A10 judge these (docs/log/next-gpu.md). So are 16
+ * bits that lanes convert, where there are no matrix units.
  *
  * Matrix units: the clock falls until the power fits. Voltage falls with it, so that a FLOP takes energy with
  * the square of the clock f and power goes with its cube (dynamic power C V^2 f):

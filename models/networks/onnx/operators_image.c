@@ -369,13 +369,10 @@ static bool has_bias(const struct rt_onnx_lowering *l, size_t input)
 }
 
 /* How many times as long as a product of rows a convolution of volumes takes, of up to 15 channels and of up
- * to 3, which TF32 has for more than 32 filters alone: of 1, 1.5, 2 and 2.48 on either units the least mean
- * error on the even problems of KernelBench's levels 1 and 2, whose odd ones judge it. The half-width of
- * transposed ones, of images too, is what nine of ten volumes on T4, A100 and L40S keep within: PyTorch takes
- * what cuDNN's heuristics say, and what was measured for training was found by trial. So are images in four
- * bytes, of which 16-bit ones have products alone: what nine of ten of level 1's even problems keep within.
- * Where no TF32 unit runs it, a transposed convolution with a stride takes so many times its product, as if
- * it multiplied what the stride passes over: the median of the T4's even problems (docs/log/vision.md). */
+ * to 3, which TF32 has for more than 32 filters alone; and one transposed with a stride where no TF32 unit
+ * runs it, as if it multiplied what the stride passes over. All by even problems of KernelBench's levels 1
+ * and 2, whose odd ones judge them. Half-widths are what nine of ten keep within: PyTorch takes what cuDNN's
+ * heuristics say, and what was measured for training was found by trial (docs/log/vision.md). */
 static const double VOLUME_SLOWER = 2.48, VOLUME_UNSURE = 1, TRANSPOSED_UNSURE = 1.8, PICKED_UNSURE = 0.73,
                     STRIDED_SLOWER = 4.84, FIRST_SLOWER = 1.5;
 enum { FEW_CHANNELS = 16, MANY_FILTERS = 32 };
