@@ -35,6 +35,11 @@ enum rt_phase rt_op_own_phase(enum rt_op_id op)
     return strstr(rt_ops[op].name, "_backward") != NULL ? RT_BACKWARD : RT_FORWARD;
 }
 
+bool rt_op_has_phases(enum rt_op_id op)
+{
+    return rt_ops[op].family == RT_FAMILY_CONV || rt_ops[op].family == RT_FAMILY_LINEAR;
+}
+
 enum rt_family rt_call_family(const struct rt_call *call)
 {
     return rt_ops[call->op].family;

@@ -24,6 +24,9 @@ enum rt_dtype rt_op_dtype(enum rt_op_id op, enum rt_dtype dtype);
 /* The op forward, or backward where that is what the op is, in rt_op_dtype(); every dim missing. */
 void rt_call_init(struct rt_call *call, enum rt_op_id op, enum rt_dtype dtype);
 enum rt_phase rt_op_own_phase(enum rt_op_id op);
+/* Are gradients phases of the op and kernels of their own? Convolutions and linear layers, whose phase says
+ * how operands lie: forward x W^T, by data dy W, by filter dy^T x. */
+bool rt_op_has_phases(enum rt_op_id op);
 
 enum rt_family rt_call_family(const struct rt_call *call);
 /* Floating-point operations; a multiply-add counts two. */

@@ -19,7 +19,7 @@ static const struct rt_design designs[] = {
 };
 /* 128 lanes: as most since Ampere's GA102. */
 static const struct rt_design unknown =
-    {"", "",                    "",              0,     0, 128,    1, 2048, 1, RT_MEMORY_KINDS,     7.5, RT_MATRIX_NONE,          1,      0, 0.8,   false, 12.5, 1, 1, OLD_BLAS, UNKNOWN_RATES};
+    {"", "",                    "",              0,     0, 128,    1, 2048, 1, 0,   RT_MEMORY_KINDS,   7.5, RT_MATRIX_NONE,          1,      0, 0.8,   false, 12.5, 1, 1, OLD_BLAS, UNKNOWN_RATES};
 /* clang-format on */
 
 const char *const rt_memory_kinds[RT_MEMORY_KINDS] = {"gddr", "hbm", "hbm_other"};

@@ -48,6 +48,7 @@ struct rt_design {
     double fp32_issue;                     /* share of their peak that products in fp32 can issue */
     double threads;                        /* that it holds */
     double l2_parts;                       /* partitions of the L2, of which a multiprocessor is near one */
+    double page_rows;                      /* of products, whose pages it finds in a cycle; 0: all */
     enum rt_memory_kind memory;            /* on boards of this design; RT_MEMORY_KINDS: unknown */
     double memory_picojoules;              /* of a bit that its memory moves */
     enum rt_matrix_units units;

@@ -12,7 +12,8 @@ batch, k the filters. Forward, by data and by filter are our phases forward, bac
   "FP16 ip, Mixed math"     fp16 on tensor cores, channels padded to a multiple of 8 (USE_TENSOR_CORES, PAD_KERNELS): what ran is what is kept
   "Psuedo FP16"             fp16 in memory, fp32 in registers: fp16 on a P100
   "Mixed Precision"         the inference set, int8 by default: its convolutions reach 72 TFLOP/s on a T4, whose fp16 peak is 65. Left out
-A product is the column-major C(m,n) of cuBLAS, which is our C(n,m). The V100 reaches 14.8 TFLOP/s in fp32 and 112.3 in fp16: that of the SXM2
+A product is the column-major C(m,n) of cuBLAS, which is our C(n,m); its phase says how operands lie, as in a linear layer: TN forward, NN by data,
+NT by filter. The V100 reaches 14.8 TFLOP/s in fp32 and 112.3 in fp16: that of the SXM2
 board, not of the PCIe board, whose peaks are 14 and 112. Products of MI25 and Vega are rocBLAS', their convolutions MIOpen's."""
 import sys
 
@@ -20,6 +21,7 @@ from exported_csv import Export, Refused, files, main, rows
 
 DEVICES = {"TitanX": "GTX TITAN X", "V100": "V100-SXM2-16GB"}
 SHEETS = {"FP32": "fp32", "FP16 ip, Mixed math": "fp16", "Psuedo FP16": "fp16", "Mixed Precision": None}
+LAYOUTS = {"TN": "forward", "NN": "backward", "NT": "accumulate"}
 PHASES = {"fwd_ms": "forward", "bwd_input_ms": "backward", "bwd_filter_ms": "accumulate"}
 
 
@@ -65,7 +67,7 @@ def add_products(export, path, group):
             export.drop("of the inference set, in int8")
         else:
             dims = (int(row["n"]), int(row["m"]), int(row["k"]))
-            export.sample("gemm", dtype, device, dims, 1e3 * float(row["ms"]), group, ("queued",))
+            export.sample("gemm", dtype, device, dims, 1e3 * float(row["ms"]), group, ("queued",), LAYOUTS[row["a_t"] + row["b_t"]])
 
 
 def convert(folder):

@@ -6,7 +6,7 @@
 
 Its test.py times 30 calls of torch.mm in a row for squares of 1,024, 2,048, 4,096, 8,192 and 10,240, after 6 to warm up, and keeps the best rate
 of the five. Which square won is not in the table; large ones reach the same rate, so each is kept as one of 8,192: a gemm, which torch.mm is
-(linear has a bias, bmm a batch), of 2 x 8192^3 FLOP at that rate (flag queued; 30 of them take 0.2 to 8 s, so a power limit shows and heat does
+(linear has a bias, bmm a batch; backward, as neither operand is transposed), of 2 x 8192^3 FLOP at that rate (flag queued; 30 of them take 0.2 to 8 s, so a power limit shows and heat does
 not). Users sent the rows in; those of one board are merged. `rooftile evaluate --split all --by gpu,dtype` or `--by design,dtype` judges them.
 
 Left out:
@@ -84,7 +84,7 @@ def convert(folder):
         else:
             group = export.group(corpus="sustained", design=design(device), latency_statistic="of the best rate over squares",
                                  library="PyTorch, torch.mm")
-            export.sample("gemm", dtype, device["name"], (SIDE,) * 3, 2 * SIDE**3 / (1e6 * rate), group, ("queued",))
+            export.sample("gemm", dtype, device["name"], (SIDE,) * 3, 2 * SIDE**3 / (1e6 * rate), group, ("queued",), "backward")
     return export
 
 

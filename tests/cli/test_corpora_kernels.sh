@@ -281,11 +281,11 @@ EOF
 printf '%s\n' file,sheet,kind,m,n,k,a_t,b_t,ms 'DeepBench_NV_TitanX.xlsx,Results - FP32,train,1760,16,1024,N,N,0.5' >bench/gemm.csv
 import_of deepbench bench
 is bench_phases "$(samples deepbench 1,2,3 | uniq -c | awk '{print $2 $1}' | tr '\n' ' ')" \
-    "conv2d,fp16,accumulate1 conv2d,fp16,forward1 conv2d,fp32,accumulate3 conv2d,fp32,backward2 conv2d,fp32,forward3 gemm,fp32,forward1 op,dtype,phase1 "
+    "conv2d,fp16,accumulate1 conv2d,fp16,forward1 conv2d,fp32,accumulate3 conv2d,fp32,backward2 conv2d,fp32,forward3 gemm,fp32,backward1 op,dtype,phase1 "
 holds bench_axes "conv2d,fp32,backward,none,Tesla P100-PCIE-16GB,0,4,1,32,161,700,5,20,2,0,1,1,,,,200" deepbench.out/samples.csv
 holds bench_two_axes "conv2d,fp32,forward,none,Tesla M40,0,8,64,64,28,56,1,3,2,0,1,1,1,1,,700" deepbench.out/samples.csv
 holds bench_channels "conv2d,fp16,forward,none,Tesla V100-SXM2-16GB,0,16,8,64,224,224,7,7,2,3,1,1,,,,400" deepbench.out/samples.csv
-holds bench_product "gemm,fp32,forward,none,NVIDIA GeForce GTX TITAN X,1,16,1760,1024," deepbench.out/samples.csv
+holds bench_product "gemm,fp32,backward,none,NVIDIA GeForce GTX TITAN X,1,16,1760,1024," deepbench.out/samples.csv
 holds bench_int8 "left out: 1 times of the inference set, in int8" deepbench.txt
 holds bench_vega "conv2d,fp32,accumulate,none,Radeon Vega Frontier Edition,0,4,1,32,161,700,5,20,2,0,1,1,,,,500" deepbench.out/samples.csv
 holds bench_not_measured "left out: 2 times conv2d backward: not measured" deepbench.txt
@@ -358,7 +358,7 @@ MTT S70,4.00,N/A,0.39,N/A
 EOF
 import_of sustained peaks
 is peaks_kept "$(grep -c '^gemm,' sustained.out/samples.csv)" 7
-holds peaks_dims "gemm,fp32,forward,none,NVIDIA GeForce RTX 2080 Ti,1,8192,8192,8192," sustained.out/samples.csv
+holds peaks_dims "gemm,fp32,backward,none,NVIDIA GeForce RTX 2080 Ti,1,8192,8192,8192," sustained.out/samples.csv
 is peaks_merged "$(grep -c '^gemm,fp32.*Laptop.*,37959.3[0-9]*,,,,2,' sustained.out/samples.csv)" 1
 holds peaks_design "design,12.0 Blackwell" sustained.out/groups.csv
 holds peaks_units "left out: 2 times bf16 without units for it" sustained.txt

@@ -63,13 +63,13 @@ static uint64_t hash_text(uint64_t hash, const char *text)
 }
 
 /* Names and not numbers of enums, and only the op's own dims: builds may number and hold others. Gradients
- * that are phases of their op (convolutions) are kernels of their own. */
+ * that are phases of their op are kernels of their own. */
 int64_t rt_kernel_key(const struct rt_sample *sample)
 {
     uint64_t hash = hash_text(RT_HASH_START, "kernel");
     hash = hash_text(hash, rt_ops[sample->call.op].name);
     hash = hash_text(hash, rt_dtypes[sample->call.dtype].name);
-    if (sample->call.op == RT_OP_CONV2D && sample->call.phase != RT_FORWARD)
+    if (rt_op_has_phases(sample->call.op) && sample->call.phase != RT_FORWARD)
         hash = hash_text(hash, rt_phases[sample->call.phase]);
     return (int64_t)rt_hash(hash, sample->call.dim,
                             (size_t)rt_op_ndims((enum rt_op_id)sample->call.op) * sizeof *sample->call.dim);

@@ -200,41 +200,22 @@ static double fused_us(const struct rt_conv_shape *c, const struct rt_rates *rat
     return fmax(rt_blocks_us(rates, blocks, block_flops), 1e6 * 2 * c->bytes / rates->bandwidth);
 }
 
-/* Transforms of pixels, of filters and back move `points` numbers of `bytes` a tile and channel, written and
- * read; between them are as many products, each of `flops` FLOPs a multiply-add over 2. */
-static double transformed_us(const struct rt_conv_shape *c, const struct rt_rates *rates,
-                             double tiles_of_image, double points, double bytes, double flops)
-{
-    struct rt_tiling tiling;
-    bool by_filter = c->phase == RT_ACCUMULATE;
-    double m = by_filter ? c->outputs : tiles_of_image, k = by_filter ? tiles_of_image : c->inputs;
-    double n = by_filter ? c->inputs : c->outputs;
-    rt_tiling_product(points, m, n, k, 0, rates, NULL, 0, &tiling);
-    double moved = 2 * bytes * points * (m * k + k * n + m * n) + c->bytes;
-    return flops * tiling.compute_us + 1e6 * moved / rates->bandwidth;
-}
-
 /* Tiles of 6 x 6: outputs of 4 x 4 with a kernel of 3 x 3, of 2 x 2 with 5 x 5; by filter the gradient's
- * tiles likewise. */
+ * tiles likewise. Transforms of pixels, of filters and back write and read every point of every tile and
+ * channel; between them are as many products. */
 static double nonfused_us(const struct rt_conv_shape *c, const struct rt_rates *rates)
 {
+    const double points = 36, side = 7 - c->kernel_h;
     if (!is_winograd(c, 3) && !is_winograd(c, 5))
         return INFINITY;
-    double side = 7 - c->kernel_h;
-    return transformed_us(c, rates, c->batch * ceil(c->height / side) * ceil(c->width / side), 36, 4, 1);
-}
-
-/* 32 x 32 points, half of which, and one row, stand for all of a real image's; complex products are four real
- * ones. */
-static double fft_us(const struct rt_conv_shape *c, const struct rt_rates *rates)
-{
-    const double side = 32, points = side * (side / 2 + 1);
-    if (!c->dense || c->groups > 1 || c->kernel_h * c->kernel_w == 1 ||
-        fmax(c->kernel_h, c->kernel_w) > side / 2)
-        return INFINITY;
-    double count =
-        c->batch * ceil(c->height / (side + 1 - c->kernel_h)) * ceil(c->width / (side + 1 - c->kernel_w));
-    return transformed_us(c, rates, count, points, 8, 4);
+    struct rt_tiling tiling;
+    bool by_filter = c->phase == RT_ACCUMULATE;
+    double count = c->batch * ceil(c->height / side) * ceil(c->width / side),
+           n = by_filter ? c->inputs : c->outputs;
+    double m = by_filter ? c->outputs : count, k = by_filter ? count : c->inputs;
+    rt_tiling_product(points, m, n, k, 0, rates, NULL, 0, &tiling);
+    double moved = 2 * 4 * points * (m * k + k * n + m * n) + c->bytes;
+    return tiling.compute_us + 1e6 * moved / rates->bandwidth;
 }
 
 /* Matrix units take channels in vectors: of 16 bytes, half of that for the first layer of images, 16 channels
@@ -277,6 +258,5 @@ void rt_conv_times_of(const struct rt_conv_shape *conv, const struct rt_device *
         out->implicit = fmin(out->implicit, direct_us(conv, device, width));
     out->fused = product ? INFINITY : fused_us(conv, &vector);
     out->nonfused = product ? INFINITY : nonfused_us(conv, &vector);
-    out->fft = product ? INFINITY : fft_us(conv, &vector);
-    out->fastest = fmin(fmin(out->implicit, out->fused), fmin(out->nonfused, out->fft));
+    out->fastest = fmin(out->implicit, fmin(out->fused, out->nonfused));
 }

@@ -1,7 +1,7 @@
 /*
  * Convolutions: what each algorithm of a library takes for one, by its own physics. The algorithms are those
  * that the names of kernels in NeuSight's corpus tell: implicit products, Winograd in one kernel or in
- * several, FFT; and direct kernels for depthwise convolutions. docs/method.md has the formulas,
+ * several; and direct kernels for depthwise convolutions. docs/method.md has the formulas,
  * docs/log/convolutions.md how far they explain what was measured.
  */
 #pragma once
@@ -40,7 +40,6 @@ struct rt_conv_times {
         implicit; /* the product itself, its operand made on the way; direct kernels where these are faster */
     double fused; /* Winograd F(2 x 2, 3 x 3) in one kernel */
     double nonfused; /* Winograd with transforms of their own: tiles of 6 x 6 */
-    double fft;      /* tiles of 32 x 32 */
     double fastest;
 };
 
@@ -48,7 +47,7 @@ struct rt_conv_times {
 void rt_conv_times_of(const struct rt_conv_shape *conv, const struct rt_device *device, enum rt_dtype dtype,
                       double bandwidth, struct rt_conv_times *out);
 
-/* Are transforms (Winograd, FFT) none of the library's choices? cuDNN has them on vector lanes, and on the
+/* Are Winograd's transforms none of the library's choices? cuDNN has them on vector lanes, and on the
  * first matrix units; since Ampere its kernels on matrix units are products, and so are those of lanes that
  * do fp16 at a fraction of fp32's rate, and convert it (Pascal's 6.1: cuDNN 7.6 takes 1.17 times as long in
  * fp16 for VGG). */

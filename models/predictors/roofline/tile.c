@@ -15,7 +15,7 @@ void rt_query_init(struct rt_query *query, const struct rt_call *call)
 {
     memset(query, 0, sizeof *query);
     query->call = *call;
-    if (call->op != RT_OP_CONV2D)
+    if (!rt_op_has_phases(call->op))
         query->call.phase = RT_FORWARD;
     query->tile[0] = query->tile[1] = -1;
 }
@@ -405,6 +405,24 @@ static double instructions_us(const struct rt_tiled_call *launch)
     return rt_cycles_us(launch->device, cycles * launch->rows * launch->cols / launch->device->sms);
 }
 
+/* Waits for pages of a linear layer's operands, whose rows lie along k: a tile of 128 x 128 walks down 256 of
+ * them at once, each of which asks for a page with every 32 bytes. Half of what is asked misses the pages
+ * that a multiprocessor knows with rows of 54 kB, half of this those that all share with operands of 270 MB,
+ * of shorter rows more. Fitted to a half of NeuSight's P100, judged by newer GPUs: docs/log/next-gpu.md. */
+static double pages_us(const struct rt_tiled_call *launch)
+{
+    const double tile = 128, sector = 32, long_row = 54e3, large = 270e6;
+    const struct rt_call *call = &launch->query->call;
+    double found = rt_design_of(launch->device)->page_rows;
+    if (!(found > 0) || rt_call_family(call) != RT_FAMILY_LINEAR || call->phase != RT_FORWARD)
+        return 0;
+    double m = launch->m, n = launch->n, row = launch->k * rt_dtypes[call->dtype].bytes;
+    double shorter = long_row / row, smaller = large / (launch->batch * (m + n) * row);
+    double asked = launch->batch * (m * ceil(n / tile) + n * ceil(m / tile)) * row / sector;
+    double missed = asked / (1 + pow(shorter, 2)) / (1 + pow(shorter * smaller, 2));
+    return rt_cycles_us(launch->device, missed / found);
+}
+
 static void set_compute(const struct rt_tiled_call *launch, const struct rt_rates *rates,
                         double compute_us[RT_COMPUTE_TIMES])
 {
@@ -424,7 +442,7 @@ static void set_compute(const struct rt_tiled_call *launch, const struct rt_rate
         compute_us[3] = tiled_us(launch, rates, 64, 64);
         compute_us[4] = launch->tiling.time_us;
         for (int i = 0; i < RT_COMPUTE_TIMES; i++)
-            compute_us[i] = fmax(compute_us[i], largest_tile_us(launch, rates));
+            compute_us[i] = fmax(compute_us[i], largest_tile_us(launch, rates)) + pages_us(launch);
     } else if (launch->rows == 0) {
         compute_us[1] = launch->compute_us; /* of the tiling */
     }

@@ -15,7 +15,7 @@
 
 /* What is asked of a predictor: an op, its dims, and its tile where it is known. */
 struct rt_query {
-    struct rt_call call; /* its phase is forward but for convolutions, whose gradients are phases */
+    struct rt_call call; /* forward but for ops whose gradients are phases */
     int32_t tile[2];     /* products: rows m, columns n; vector ops: elements; -1: unknown */
     /* Of the whole op where they differ from the op's own (a broadcast operand, fused kernels); 0: its own.
      */

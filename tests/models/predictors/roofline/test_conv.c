@@ -86,8 +86,8 @@ static void test_algorithms(void)
     struct rt_conv_times square = times_of(SQUARE, "V100"), strided = times_of(STRIDED, "V100");
     CU_ASSERT_TRUE(square.fused < square.implicit);
     CU_ASSERT_TRUE(square.fused > square.implicit / 2.25 / 2);
-    CU_ASSERT_TRUE(isfinite(square.nonfused) && isfinite(square.fft));
-    CU_ASSERT_TRUE(isinf(strided.fused) && isinf(strided.nonfused) && isinf(strided.fft));
+    CU_ASSERT_TRUE(isfinite(square.nonfused));
+    CU_ASSERT_TRUE(isinf(strided.fused) && isinf(strided.nonfused));
     CU_ASSERT_EQUAL(strided.fastest, strided.implicit);
     CU_ASSERT_TRUE(isinf(times_of(SQUARE ",phase=accumulate", "V100").fused));
     CU_ASSERT_TRUE(times_of(SQUARE ",dtype=fp16", "V100").fastest ==
