@@ -31,14 +31,6 @@ struct place {
     FILE *file;
 };
 
-static const struct rt_command *subcommand(const struct rt_command *command, const char *name)
-{
-    for (size_t i = 0; i < command->command_count; i++)
-        if (strcmp(command->commands[i]->name, name) == 0)
-            return command->commands[i];
-    return NULL;
-}
-
 /* The row of "--name" or "--name=..."; NULL: none is. */
 static const struct rt_option *long_option(const struct rt_command *command, const char *word)
 {
@@ -87,7 +79,7 @@ static void pass_word(struct place *place, const char *word)
     if (place->command == NULL)
         return;
     if (place->command->command_count > 0)
-        place->command = subcommand(place->command, word);
+        place->command = rt_command_named(place->command, word);
     else if (place->waits != NULL)
         place->waits = NULL;
     else if (strcmp(word, "--") == 0)

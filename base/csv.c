@@ -413,6 +413,14 @@ void rt_csv_write(FILE *file, const char *text)
 
 #define TEXT_OF(number)                     #number
 #define VERSION_TEXT(major, minor, release) TEXT_OF(major) "." TEXT_OF(minor) "." TEXT_OF(release)
+void rt_csv_write_number(FILE *file, double value)
+{
+    if (isfinite(value))
+        fprintf(file, ",%.12g", value);
+    else
+        fputc(',', file);
+}
+
 const char *rt_csv_library(void)
 {
     return VERSION_TEXT(CSV_MAJOR, CSV_MINOR, CSV_RELEASE);

@@ -53,6 +53,8 @@ int rt_csv_fail_cell(const struct rt_csv *csv, const char *column, const struct 
 
 /* Writes a text as a cell, in quotes where reading needs them; NULL is missing. */
 void rt_csv_write(FILE *file, const char *text);
+/* A comma and a number; of what is missing the comma. */
+void rt_csv_write_number(FILE *file, double value);
 
 /* libcsv's version, "3.0.3": of its header, since the library tells none. */
 const char *rt_csv_library(void);

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -107,6 +108,18 @@ void rt_file_abandon(struct rt_new_file *file)
     rt_temporary_discard(&file->temporary);
     free(file->path);
     *file = (struct rt_new_file){.temporary = {.file = -1}};
+}
+
+bool rt_file_ends_in(const char *path, const char *ending)
+{
+    size_t length = strlen(path), tail = strlen(ending);
+    return length > tail && strcasecmp(path + length - tail, ending) == 0;
+}
+
+bool rt_file_is_there(const char *path)
+{
+    struct stat file;
+    return path != NULL && stat(path, &file) == 0 && S_ISREG(file.st_mode);
 }
 
 /* ---- reading ---- */

@@ -3,6 +3,7 @@
 
 #include "base/temporary.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -22,6 +23,12 @@ int rt_file_finish(struct rt_new_file *file);
 /* Of files that belong together: all are complete on disk before the first replaces anything. */
 int rt_files_finish(struct rt_new_file *files, size_t count);
 void rt_file_abandon(struct rt_new_file *file); /* accepts zeros, and what was ended */
+
+/* Is it a file, or a link to one? NULL: no. */
+bool rt_file_is_there(const char *path);
+
+/* Has it a name that ends so, in any case: ".csv"? */
+bool rt_file_ends_in(const char *path, const char *ending);
 
 /* The whole of a text file of at most `limit` bytes, NUL-terminated. RT_EFORMAT where it is larger. */
 int rt_file_read(const char *path, size_t limit, char **text, size_t *size);

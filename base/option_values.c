@@ -24,6 +24,14 @@ bool rt_names_match(const struct rt_names *patterns, const char *name)
     return any;
 }
 
+bool rt_names_have_words(const struct rt_names *names, const char *text)
+{
+    for (size_t i = 0; i < names->count; i++)
+        if (rt_name_has_words(text, names->name[i]))
+            return true;
+    return names->count == 0;
+}
+
 void rt_names_release(struct rt_names *names)
 {
     free(names->name);

@@ -17,8 +17,7 @@
  *     static int run(const struct rt_command_line *line);
  *     const struct rt_command rt_command_train = {
  *         .name = "train", .brief = "fit a predictor", .about = "Fits ...", .details = "Example: ...",
- *         .options = options, .option_count = RT_COUNT(options),
- *         .size = sizeof(struct arguments), .set_defaults = set_defaults, .run = run,
+ *         RT_RUNS(run, struct arguments, options), .set_defaults = set_defaults,
  *         .operands = RT_OPERANDS(struct arguments, data, 1, RT_MANY, "at least one dataset, DATA.h5"),
  *         .operands_usage = "DATA.h5...",
  *     };
@@ -39,6 +38,8 @@ struct rt_names {
 };
 void rt_names_add(struct rt_names *names, const char *name);
 bool rt_names_match(const struct rt_names *patterns, const char *name); /* does one: rt_name_matches */
+/* Are all words of one in it (rt_name_has_words), or are there none? */
+bool rt_names_have_words(const struct rt_names *names, const char *text);
 void rt_names_release(struct rt_names *names);
 
 /* Part `number` of `of` equal parts of some work, "2/8"; {0, 0} is all of it. */
@@ -179,6 +180,10 @@ struct rt_command {
     const struct rt_command *const *commands;
     size_t command_count;
 };
+
+/* In its initialiser: `function` runs it, with a struct of `type` that its rows `table` fill. */
+#define RT_RUNS(function, type, table)                                                                       \
+    .run = function, .size = sizeof(type), .options = table, .option_count = RT_COUNT(table)
 
 enum { RT_MOST_OPTIONS = 128 }; /* of a command */
 

@@ -9,7 +9,6 @@
 #include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -132,8 +131,7 @@ int rt_output_check(const char *option, const char *path, const struct rt_output
 
 int rt_output_check_csv(const char *option, const char *path)
 {
-    size_t length = strlen(path);
-    if ((length > 4 && strcasecmp(path + length - 4, ".csv") == 0) || rt_target_is_special(path))
+    if (rt_file_ends_in(path, ".csv") || rt_target_is_special(path))
         return RT_OK;
     return rt_fail(RT_EUSAGE, "%s %s: name a file that ends in .csv", option, path);
 }

@@ -12,7 +12,6 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 struct rt_report *rt_report_new(void)
 {
@@ -484,14 +483,11 @@ int rt_report_end(struct rt_report *report, bool json)
 
 int rt_report_form(const char *option, const char *path, enum rt_report_form *form)
 {
-    size_t length = strlen(path);
-    for (size_t f = 0; f < RT_COUNT(forms); f++) {
-        size_t ending = strlen(forms[f].ending);
-        if (length > ending && strcasecmp(path + length - ending, forms[f].ending) == 0) {
+    for (size_t f = 0; f < RT_COUNT(forms); f++)
+        if (rt_file_ends_in(path, forms[f].ending)) {
             *form = (enum rt_report_form)f;
             return RT_OK;
         }
-    }
     return rt_fail(RT_EUSAGE, "%s %s: name a file that ends in .txt, .json, .csv, .md or .html", option,
                    path);
 }

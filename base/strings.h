@@ -36,8 +36,8 @@ bool rt_name_contains(const char *name, const char *part);
 /* Does it contain them as whole words? "a100 pcie" is in "NVIDIA A100-PCIE-40GB", "L4" not in "L40S". */
 bool rt_name_has_words(const char *name, const char *words);
 
-/* Is `name` what `pattern` says, ignoring the same: the name itself, or one with * for any letters and ? for one?
- * "gpt2" is not "gpt2-large", "gpt2*" is. Every choice of models by name is by this. */
+/* Is `name` what `pattern` says, ignoring the same: the name itself, or one with * for any letters and ? for
+ * one? "gpt2" is not "gpt2-large", "gpt2*" is. Every choice of models by name is by this. */
 bool rt_name_matches(const char *name, const char *pattern);
 
 /* Levenshtein's distance of the first 127 letters. */

@@ -12,6 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+bool rt_ends_with(const char *text, const char *end)
+{
+    size_t length = strlen(text), tail = strlen(end);
+    return length >= tail && strcmp(text + length - tail, end) == 0;
+}
+
 static void reserve(struct rt_text *text, size_t more)
 {
     RT_GROW(text->text, text->length, more + 1, text->capacity);

@@ -21,6 +21,8 @@ void rt_text_item(struct rt_text *text, const char *separator, const char *forma
 char *rt_text_take(struct rt_text *text);
 void rt_text_release(struct rt_text *text);
 
+bool rt_ends_with(const char *text, const char *end);
+
 /* A copy of the text as a terminal may print it (printable.h). */
 char *rt_text_printable(const char *text, bool lines);
 

@@ -626,10 +626,7 @@ const struct rt_command rt_command_collect = {
         "or loses its device is marked as failed, and the rest goes on.\n\n"
         "Example: a minute on this machine, where one thread and all threads are two devices:\n"
         "  rooftile collect -o cpu.h5 --budget 60s",
-    .options = options,
-    .option_count = RT_COUNT(options),
+    RT_RUNS(run, struct arguments, options),
     .operands = RT_NO_OPERANDS("the output is named with -o"),
-    .size = sizeof(struct arguments),
     .set_defaults = set_defaults,
-    .run = run,
 };

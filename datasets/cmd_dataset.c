@@ -520,11 +520,8 @@ static const struct rt_command info = {
         "Prints what a dataset holds: where it comes from, counts per op, device, dtype and split, ranges, "
         "flags, attributes.",
     .details = "Example:\n  rooftile dataset info data.h5",
-    .options = info_options,
-    .option_count = RT_COUNT(info_options),
+    RT_RUNS(run_info, struct arguments, info_options),
     .operands = ONE_DATASET,
-    .size = sizeof(struct arguments),
-    .run = run_info,
     .in_library = true,
 };
 
@@ -564,12 +561,9 @@ static const struct rt_command import = {
         "refusal. scripts/corpora/traces.py makes csv of what nsys, torch.profiler and nvbench "
         "timed.\n\nExample:\n  rooftile dataset import --format neusight NeuSight -o "
         "neusight.h5",
-    .options = import_options,
-    .option_count = RT_COUNT(import_options),
+    RT_RUNS(run_import, struct arguments, import_options),
     .operands =
         RT_OPERANDS(struct arguments, names, 1, 1, "the file or folder to import", .reads = rt_reads_path),
-    .size = sizeof(struct arguments),
-    .run = run_import,
     .in_library = true,
 };
 
@@ -592,11 +586,8 @@ static const struct rt_command export = {
         "byte for byte.",
     .details = "scripts/dataset_parquet.py makes Parquet of the folder, a column for each dim by its name.\n"
                "Example:\n  rooftile dataset export --format csv data.h5 -o data/",
-    .options = export_options,
-    .option_count = RT_COUNT(export_options),
+    RT_RUNS(run_export, struct arguments, export_options),
     .operands = ONE_DATASET,
-    .size = sizeof(struct arguments),
-    .run = run_export,
     .in_library = true,
 };
 
@@ -620,12 +611,9 @@ static const struct rt_command merge = {
         "and counts them.",
     .details = "Examples:\n  rooftile dataset merge monday.h5 tuesday.h5 -o week.h5\n"
                "  rooftile dataset merge --sort shard1.h5 shard2.h5 -o all.h5",
-    .options = merge_options,
-    .option_count = RT_COUNT(merge_options),
+    RT_RUNS(run_merge, struct arguments, merge_options),
     .operands = RT_OPERANDS(struct arguments, names, 1, RT_MANY, "the datasets to merge, A.h5 B.h5 ...",
                             .reads = rt_reads_path),
-    .size = sizeof(struct arguments),
-    .run = run_merge,
     .in_library = true,
 };
 
@@ -646,11 +634,8 @@ static const struct rt_command validate = {
         "fails, or a "
         "session is refused.",
     .details = "Example:\n  rooftile dataset validate data.h5 --max-impossible 10",
-    .options = validate_options,
-    .option_count = RT_COUNT(validate_options),
+    RT_RUNS(run_validate, struct arguments, validate_options),
     .operands = ONE_DATASET,
-    .size = sizeof(struct arguments),
-    .run = run_validate,
     .in_library = true,
 };
 

@@ -246,11 +246,8 @@ const struct rt_command rt_command_devices = {
     .details = "With one SPEC, --json prints a device file: keep it, edit it, name it as a GPU.\n\n"
                "Example: an H100 with fewer multiprocessors and more bandwidth\n"
                "  rooftile devices H100,sms=100,bandwidth_gbs=4000 --json > future.json",
-    .options = options,
-    .option_count = RT_COUNT(options),
+    RT_RUNS(run, struct arguments, options),
     .operands = RT_OPERANDS(struct arguments, specs, 0, RT_MANY, "devices", .reads = rt_device_reads,
                             .suggests = rt_device_suggest),
-    .size = sizeof(struct arguments),
-    .run = run,
     .in_library = true,
 };

@@ -16,7 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
 
 extern const char *const rt_device_catalogue_json[]; /* NULL-terminated; scripts/embed_texts.cmake */
 static const char built_in[] = "built-in catalogue";
@@ -453,9 +452,8 @@ static int load_file(const char *path, struct rt_device *out, struct rt_mig *mig
 
 static bool is_file(const char *spec, size_t length)
 {
-    struct stat file;
     char *name = rt_format("%.*s", (int)length, spec);
-    bool found = stat(name, &file) == 0 && S_ISREG(file.st_mode);
+    bool found = rt_file_is_there(name);
     free(name);
     return found;
 }

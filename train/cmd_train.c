@@ -184,11 +184,8 @@ const struct rt_command rt_command_train = {
         "Example: hold the A100 out, then see how wrong the forecasts for it are:\n"
         "  rooftile train data.h5 -o predictor.h5 --hold-out-gpu A100\n"
         "  rooftile evaluate --predictor predictor.h5 data.h5",
-    .options = options,
-    .option_count = RT_COUNT(options),
-    .size = sizeof(struct arguments),
+    RT_RUNS(run, struct arguments, options),
     .set_defaults = set_defaults,
-    .run = run,
     .operands = RT_OPERANDS(struct arguments, data, 1, RT_MANY, "at least one dataset, DATA.h5",
                             .reads = rt_reads_path),
 };

@@ -24,6 +24,7 @@
  *     kernels branches on a value.
  */
 #include "collect/backend.h"
+#include "base/progress.h"
 #include "collect/cpu/kernels.h"
 #include "collect/cpu/machine.h"
 #include "collect/cpu/pool.h"
@@ -80,13 +81,6 @@ struct cpu_work {
     size_t input_offset[RT_CPU_INPUTS];
     const struct arena *input, *output;
 };
-
-static double now_s(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 /* ---- buffers ---- */
 
@@ -274,10 +268,10 @@ static void probe_triad(const void *job, size_t tile)
 /* Shortest of many runs: at least 5 and 0.15 s of them. */
 static double best_seconds(struct rt_pool *pool, rt_pool_tile tile, const struct probe *probe, size_t tiles)
 {
-    double best = INFINITY, start = now_s(), before = start;
+    double best = INFINITY, start = rt_clock(), before = start;
     for (int i = 0; i < 5 || before - start < 0.15; i++) {
         rt_pool_run(pool, tile, probe, tiles);
-        double after = now_s();
+        double after = rt_clock();
         best = after - before < best ? after - before : best;
         before = after;
     }
@@ -380,7 +374,7 @@ static void cpu_facts(void *opaque, size_t which, rt_fact_visit visit, void *to)
 static double cpu_clock(void *opaque)
 {
     (void)opaque;
-    return now_s();
+    return rt_clock();
 }
 
 static void cpu_pause(void *opaque, double seconds)
@@ -500,10 +494,10 @@ static int cpu_time(void *opaque, void *work, const struct rt_batch *batch, doub
 {
     (void)opaque;
     for (size_t b = 0; b < batch->batches; b++) {
-        double start = now_s();
+        double start = rt_clock();
         for (uint64_t r = 0; r < batch->runs; r++)
             run_once(work, batch->warm ? 0 : batch->first + b * batch->runs + r);
-        us[b] = 1e6 * (now_s() - start);
+        us[b] = 1e6 * (rt_clock() - start);
     }
     return RT_OK;
 }
@@ -513,10 +507,10 @@ static int cpu_time(void *opaque, void *work, const struct rt_batch *batch, doub
 static int cpu_energy(void *opaque, void *work, double seconds, double *mj, const char **missing)
 {
     struct cpu_context *context = opaque;
-    double start = now_s();
+    double start = rt_clock();
     uint64_t runs = 0;
     *mj = rt_rapl_taken_mj(&context->rapl);
-    for (; !isnan(*mj) && (runs == 0 || now_s() - start < seconds); runs++)
+    for (; !isnan(*mj) && (runs == 0 || rt_clock() - start < seconds); runs++)
         run_once(work, runs);
     if (runs > 0)
         *mj = rt_rapl_taken_mj(&context->rapl) / (double)runs;

@@ -18,6 +18,7 @@
  *   - Contexts cost GPU memory and do not survive fork, so they are made with the first work.
  */
 #include "collect/backend.h"
+#include "base/progress.h"
 #include "collect/cuda/device.h"
 #include "collect/cuda/jobs/makers.h"
 #include "collect/cuda/kernels/args.h"
@@ -384,7 +385,7 @@ static void cuda_facts(void *opaque, size_t which, rt_fact_visit visit, void *to
 static double cuda_clock(void *opaque)
 {
     (void)opaque;
-    return rt_cuda_now_s();
+    return rt_clock();
 }
 
 static void cuda_pause(void *opaque, double seconds)
@@ -461,7 +462,7 @@ static int cuda_prepare(void *opaque, size_t which, const struct rt_task *task,
 static void watch(void *opaque)
 {
     struct cuda_device *device = opaque;
-    double now = rt_cuda_now_s();
+    double now = rt_clock();
     if (now - device->watched_s < watch_s)
         return;
     device->reasons |= rt_nvml_reasons(device->nvml);

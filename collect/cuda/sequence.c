@@ -1,5 +1,6 @@
 /* A model's kernels on a GPU. See sequence.h. */
 #include "collect/cuda/sequence.h"
+#include "base/progress.h"
 #include "collect/cuda/jobs/makers.h"
 #include "base/status.h"
 #include "base/strings.h"
@@ -258,7 +259,7 @@ static CUresult queue_launches(struct rt_cuda_sequence *s, struct rt_cuda_timer 
         size_t j = s->sequence->launches[l];
         if (l == RT_CUDA_HELD_LAUNCHES) {
             rt_cuda_release_queue(timer);
-            *released_s = rt_cuda_now_s();
+            *released_s = rt_clock();
         }
         take(s, j, at);
         result = s->job[j].launch(&s->job[j], at, s->workspace);
@@ -306,7 +307,7 @@ int rt_cuda_sequence_time(struct rt_cuda_sequence *s, struct rt_cuda_timer *time
     for (int tries = 0; tries < RT_CUDA_TRIES; tries++) {
         double released_s = 0;
         CUresult result = queue_run(s, timer, &released_s);
-        us[2] = released_s > 0 ? 1e6 * (rt_cuda_now_s() - released_s) : 0;
+        us[2] = released_s > 0 ? 1e6 * (rt_clock() - released_s) : 0;
         rt_cuda_release_queue(timer);
         watch(watcher);
         CUresult waited = gpu->driver->stream_wait(gpu->stream);

@@ -1,24 +1,17 @@
 /* How runs are timed on a GPU. See timing.h. */
 #include "collect/cuda/timing.h"
+#include "base/progress.h"
 #include "base/status.h"
 #include "collect/cuda/kernels/args.h"
 
 #include <math.h>
 #include <stdatomic.h>
-#include <time.h>
 
 enum {
     SPIN_NS = 1000000000, /* until a spin gives up */
     FLUSH_THREADS = 256,
     FLUSHED_CACHES = 2
 };
-
-double rt_cuda_now_s(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 /* ---- what timing needs ---- */
 
@@ -268,14 +261,14 @@ static int time_on_host(struct rt_cuda_timer *timer, const struct runs *runs, bo
 {
     const struct rt_cuda_gpu *gpu = timer->gpu;
     for (int i = 0; i < runs->count; i++) {
-        double start = rt_cuda_now_s(), called;
+        double start = rt_clock(), called;
         CUresult result = queue_run(runs->job, runs->operands, runs->warm ? 0 : runs->first + (uint64_t)i);
-        called = rt_cuda_now_s();
+        called = rt_clock();
         if (result == CUDA_SUCCESS)
             result = gpu->driver->stream_wait(gpu->stream);
         if (result != CUDA_SUCCESS)
             return rt_cuda_check(result, gpu->name, runs->job->kernel.name);
-        us[i] = 1e6 * ((wait ? rt_cuda_now_s() : called) - start);
+        us[i] = 1e6 * ((wait ? rt_clock() : called) - start);
     }
     return RT_OK;
 }
@@ -348,7 +341,7 @@ static CUresult queue(struct rt_cuda_timer *timer, struct rt_cuda_job *job,
 /* true when the measurement is complete; then *mj is the energy of a run. */
 static bool look_at_counter(struct tally *tally, double energy, double seconds, double *mj)
 {
-    double now = rt_cuda_now_s();
+    double now = rt_clock();
     bool moved = energy != tally->energy;
     tally->energy = energy;
     if (moved && !tally->moving) {
@@ -369,7 +362,7 @@ int rt_cuda_energy(struct rt_cuda_timer *timer, struct rt_cuda_job *job,
 {
     const struct rt_cuda_gpu *gpu = timer->gpu;
     struct tally tally = {.energy = counter(counted)};
-    double start = rt_cuda_now_s(), last = start;
+    double start = rt_clock(), last = start;
     uint64_t queued = 0;
     CUresult result = CUDA_SUCCESS;
     *mj = NAN;
@@ -384,7 +377,7 @@ int rt_cuda_energy(struct rt_cuda_timer *timer, struct rt_cuda_job *job,
         queued += (uint64_t)count;
         tally.runs += (uint64_t)before;
         before = count;
-        double now = rt_cuda_now_s();
+        double now = rt_clock();
         if (now - last < queue_s && count < MOST_QUEUED)
             count *= 2;
         last = now;

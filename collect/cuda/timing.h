@@ -72,5 +72,3 @@ void rt_cuda_release_queue(struct rt_cuda_timer *timer);
 bool rt_cuda_was_blocked(struct rt_cuda_timer *timer);
 enum { RT_CUDA_TRIES = 3 };                                 /* of a queue that the host fills too slowly */
 int rt_cuda_not_blocked(const struct rt_cuda_timer *timer); /* RT_EIO: every try was too slow */
-
-double rt_cuda_now_s(void);

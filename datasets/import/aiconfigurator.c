@@ -3,6 +3,7 @@
  * sparse attention, mixture of experts and collectives. A row's op_name says which columns are its dims.
  */
 #include "datasets/import/sample_table.h"
+#include "base/file.h"
 #include "base/status.h"
 #include "datasets/fabric.h"
 #include "base/strings.h"
@@ -167,16 +168,16 @@ static void read_csv(struct rt_import_file *file)
 
 static void read_file(struct rt_import_file *file)
 {
-    if (rt_import_ends_with(file->path, ".csv")) {
+    if (rt_file_ends_in(file->path, ".csv")) {
         read_csv(file);
-    } else if (rt_import_ends_with(file->path, ".parquet")) {
+    } else if (rt_file_ends_in(file->path, ".parquet")) {
         rt_fail(RT_EFORMAT,
                 "%s:1: is Parquet, as a clone of the repository has it; make CSV files of the clone with "
                 "`scripts/corpora/aiconfigurator_clone.py CLONE -o FOLDER` (pyarrow reads them) and import "
                 "FOLDER",
                 file->path);
         rt_import_file_skip(file);
-    } else if (rt_import_ends_with(file->path, ".yaml") || rt_import_ends_with(file->path, ".yml")) {
+    } else if (rt_file_ends_in(file->path, ".yaml") || rt_file_ends_in(file->path, ".yml")) {
         rt_import_file_is(file, "system descriptions (the catalogue has their numbers)");
     } else {
         rt_import_file_is(file, "other files (not .csv, .parquet or .yaml)");

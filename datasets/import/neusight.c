@@ -4,6 +4,7 @@
  * keys, not by its name. FORMAT.md lists what each column becomes.
  */
 #include "datasets/import/neusight.h"
+#include "base/file.h"
 #include "base/status.h"
 #include "datasets/import/sample_table.h"
 
@@ -398,7 +399,7 @@ static void prepare(struct rt_tree *tree)
 {
     for (size_t i = 0; i < tree->paths.count; i++) {
         const char *path = tree->paths.path[i];
-        json_t *root = rt_import_ends_with(path, ".json") ? load_json(path) : NULL;
+        json_t *root = rt_file_ends_in(path, ".json") ? load_json(path) : NULL;
         if (is_device(root))
             add_device(tree, path, root);
         json_decref(root);
@@ -443,7 +444,7 @@ static bool is_forecast(const struct rt_import_file *file)
 
 static void read_file(struct rt_import_file *file)
 {
-    bool csv = rt_import_ends_with(file->path, ".csv"), json = rt_import_ends_with(file->path, ".json");
+    bool csv = rt_file_ends_in(file->path, ".csv"), json = rt_file_ends_in(file->path, ".json");
     if (!csv && !json)
         rt_import_file_is(file, "other files (not .csv or .json)");
     else if (is_forecast(file))

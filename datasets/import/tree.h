@@ -70,9 +70,6 @@ bool rt_tree_has_folder(const struct rt_tree *tree, const char *path, const char
 void rt_import_file_init(struct rt_import_file *file, struct rt_tree *tree, const char *path);
 void rt_import_file_release(struct rt_import_file *file);
 
-/* ".csv", in any case. */
-bool rt_import_ends_with(const char *path, const char *end);
-
 /* The file as CSV; where it is none, it is skipped and NULL is returned. */
 struct rt_csv *rt_import_file_csv(struct rt_import_file *file);
 

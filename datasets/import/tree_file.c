@@ -4,7 +4,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 enum {
     UNKNOWN_DEVICES = 64, /* more in one file: the column holds no GPUs */
@@ -31,12 +30,6 @@ void rt_import_file_release(struct rt_import_file *file)
     free(file->group_index);
     free(file->key);
     free(file->last_key);
-}
-
-bool rt_import_ends_with(const char *path, const char *end)
-{
-    size_t length = strlen(path), tail = strlen(end);
-    return length >= tail && strcasecmp(path + length - tail, end) == 0;
 }
 
 const char *rt_import_file_beside(const struct rt_import_file *file, const char *end)

@@ -5,6 +5,7 @@
  * to the catalogue.
  */
 #include "datasets/csv_cell.h"
+#include "base/file.h"
 #include "datasets/import/tree.h"
 #include "datasets/run_attributes.h"
 #include "base/status.h"
@@ -219,9 +220,9 @@ static void read_csv(struct rt_import_file *file)
 /* A file that was named on the command line is a table, whatever its name. */
 static void read_file(struct rt_import_file *file)
 {
-    if (rt_import_ends_with(file->path, ".csv") || strcmp(file->path, file->tree->root) == 0)
+    if (rt_file_ends_in(file->path, ".csv") || strcmp(file->path, file->tree->root) == 0)
         read_csv(file);
-    else if (rt_import_ends_with(file->path, ".json"))
+    else if (rt_file_ends_in(file->path, ".json"))
         rt_import_file_is(file, "device descriptions");
     else
         rt_import_file_is(file, "other files (not .csv or .json)");
@@ -232,7 +233,7 @@ static void prepare(struct rt_tree *tree)
 {
     for (size_t i = 0; i < tree->paths.count; i++) {
         struct rt_device device;
-        if (!rt_import_ends_with(tree->paths.path[i], ".json"))
+        if (!rt_file_ends_in(tree->paths.path[i], ".json"))
             continue;
         if (rt_device_load(tree->paths.path[i], &device) != RT_OK)
             rt_import_note(&tree->report->skipped, rt_error());

@@ -287,11 +287,8 @@ const struct rt_command rt_command_graph = {
                "  rooftile graph --model resnet50 --batch 32 --image 288 --layout nhwc --autocast\n"
                "  rooftile graph --model config.json --seq 512 --dot | dot -Tsvg > model.svg\n"
                "  rooftile graph --model net.onnx --dim batch=8",
-    .options = options,
-    .option_count = RT_COUNT(options),
+    RT_RUNS(run, struct arguments, options),
     .operands = RT_NO_OPERANDS("name the model with --model"),
-    .size = sizeof(struct arguments),
     .set_defaults = set_defaults,
-    .run = run,
     .in_library = true,
 };

@@ -1,5 +1,6 @@
 /* config.json to a model: keys as the architecture's row has them. See config.h. */
 #include "models/networks/config.h"
+#include "base/file.h"
 #include "base/status.h"
 #include "base/text.h"
 #include "models/networks/architectures/fields.h"
@@ -11,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 /* --- which architecture --- */
 
@@ -350,19 +350,13 @@ int rt_model_load(const char *path, struct rt_model *out)
     return rt_model_load_as(path, NULL, out);
 }
 
-static bool is_file(const char *path)
-{
-    struct stat file;
-    return stat(path, &file) == 0 && S_ISREG(file.st_mode);
-}
-
 /* A file, or "FILE,key=value". */
 static int load_as(const char *path, const char *type, struct rt_model *out)
 {
     json_t *root;
     const struct rt_architecture *asked = NULL;
     struct rt_model model;
-    const char *changes = is_file(path) ? NULL : rt_config_changes(path);
+    const char *changes = rt_file_is_there(path) ? NULL : rt_config_changes(path);
     char *file = changes != NULL ? rt_format("%.*s", (int)(changes - path), path) : rt_strdup(path);
     int status = rt_config_read_file(file, &root);
     free(file);

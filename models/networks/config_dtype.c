@@ -4,6 +4,7 @@
  * follows from each method's own keys. */
 #include "models/networks/config.h"
 #include "base/status.h"
+#include "base/text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -210,28 +211,22 @@ static int experts_dtype_of(const json_t *root, const json_t *config)
 
 /* ---- parts that are left in 16 bits ---- */
 
-static bool ends_with(const char *text, const char *end)
-{
-    size_t length = strlen(text), tail = strlen(end);
-    return length >= tail && strcmp(text + length - tail, end) == 0;
-}
-
 static bool names_shared_experts(const char *module)
 {
-    return strstr(module, "shared_expert") != NULL && !ends_with(module, "gate");
+    return strstr(module, "shared_expert") != NULL && !rt_ends_with(module, "gate");
 }
 
 /* Products, not norms; the indexer's are left out of its own accord. */
 static bool names_attention(const char *module)
 {
-    bool mixer = strstr(module, "mixer.") != NULL && ends_with(module, "_proj"); /* Nemotron-H */
+    bool mixer = strstr(module, "mixer.") != NULL && rt_ends_with(module, "_proj"); /* Nemotron-H */
     return (strstr(module, "attn") != NULL || mixer) && strstr(module, "norm") == NULL &&
            strstr(module, "index") == NULL;
 }
 
 static bool names_dense_feed_forward(const char *module)
 {
-    bool whole = ends_with(module, "mlp") || ends_with(module, "mlp*");
+    bool whole = rt_ends_with(module, "mlp") || rt_ends_with(module, "mlp*");
     return strstr(module, "expert") == NULL &&
            (whole || (strstr(module, "mlp") != NULL && strstr(module, "_proj") != NULL));
 }

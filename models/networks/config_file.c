@@ -5,12 +5,12 @@
 #include "models/networks/config.h"
 #include "base/file.h"
 #include "base/status.h"
+#include "base/text.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #define MOST_BYTES ((size_t)16 << 20) /* checkpoints that list every quantised product have 3 MiB */
 
@@ -69,16 +69,8 @@ static int read_json(const char *path, json_t **out)
 /* "a/b_config.json" of "a/b_hf_quant_config.json"; NULL: the path does not end so. Free with free(). */
 static char *renamed(const char *path, const char *from, const char *to)
 {
-    size_t length = strlen(path), tail = strlen(from);
-    if (length < tail || strcmp(path + length - tail, from) != 0)
-        return NULL;
-    return rt_format("%.*s%s", (int)(length - tail), path, to);
-}
-
-static bool is_there(const char *path)
-{
-    struct stat file;
-    return path != NULL && stat(path, &file) == 0 && S_ISREG(file.st_mode);
+    return rt_ends_with(path, from) ? rt_format("%.*s%s", (int)(strlen(path) - strlen(from)), path, to)
+                                    : NULL;
 }
 
 /* What ModelOpt wrote beside the config, as if it was in it. */
@@ -118,7 +110,7 @@ int rt_config_read_file(const char *path, json_t **out)
     json_t *root = NULL;
     int status = read_json(path, &root);
     char *beside = renamed(path, config_name, quantisation_name);
-    if (status == RT_OK && json_is_object(root) && !is_quantised(root) && is_there(beside))
+    if (status == RT_OK && json_is_object(root) && !is_quantised(root) && rt_file_is_there(beside))
         status = add_quantisation(beside, root);
     free(beside);
     if (status != RT_OK) {

@@ -3,6 +3,7 @@
  * graph: it is named in a warning. See config.h. */
 #include "models/networks/config.h"
 #include "base/status.h"
+#include "base/text.h"
 #include "models/networks/architectures/fields.h"
 
 #include <stdio.h>
@@ -121,12 +122,6 @@ static const struct {
 };
 /* clang-format on */
 
-static bool ends_with(const char *text, const char *end)
-{
-    size_t length = strlen(text), tail = strlen(end);
-    return length >= tail && strcmp(text + length - tail, end) == 0;
-}
-
 static bool is_neutral(const char *key)
 {
     for (size_t i = 0; i < RT_COUNT(neutral); i++)
@@ -136,7 +131,7 @@ static bool is_neutral(const char *key)
         strncmp(key, "mask_feature_", 13) == 0) /* SpecAugment, in training */
         return true;
     for (size_t i = 0; i < RT_COUNT(neutral_ends); i++)
-        if (ends_with(key, neutral_ends[i]))
+        if (rt_ends_with(key, neutral_ends[i]))
             return true;
     return false;
 }
@@ -188,7 +183,7 @@ static void note(struct rt_model *model, const char *key)
     size_t used = strlen(model->unread), room = sizeof model->unread - used;
     if (room > strlen(key) + 8)
         snprintf(model->unread + used, room, "%s\"%s\"", used > 0 ? ", " : "", key);
-    else if (room > 5 && !ends_with(model->unread, "..."))
+    else if (room > 5 && !rt_ends_with(model->unread, "..."))
         snprintf(model->unread + used, room, " ...");
 }
 

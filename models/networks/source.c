@@ -1,5 +1,6 @@
 /* The table of importers. See source.h. */
 #include "models/networks/source.h"
+#include "base/file.h"
 #include "base/status.h"
 #include "models/networks/architectures/architecture.h"
 #include "models/networks/config.h"
@@ -8,23 +9,16 @@
 
 #include <inttypes.h>
 #include <string.h>
-#include <strings.h>
 #include <unistd.h>
-
-static bool ends_in(const char *spec, const char *ending)
-{
-    size_t length = strlen(spec), tail = strlen(ending);
-    return length > tail && strcasecmp(spec + length - tail, ending) == 0;
-}
 
 static bool is_csv(const char *spec)
 {
-    return ends_in(spec, ".csv");
+    return rt_file_ends_in(spec, ".csv");
 }
 
 bool rt_model_is_onnx(const char *spec)
 {
-    return ends_in(spec, ".onnx");
+    return rt_file_ends_in(spec, ".onnx");
 }
 
 static int traced_opgraph(const struct rt_model_source *source, const struct rt_graph_options *options,

@@ -2,6 +2,7 @@
  * Face's keys; the files in zoo/ are compiled in. Models of images are rows of vision/, and ids of the Hub
  * rows of zoo/hub.jsonl. */
 #include "models/networks/diffusion/diffusion.h"
+#include "base/file.h"
 #include "models/networks/config.h"
 #include "models/networks/hub.h"
 #include "models/networks/model.h"
@@ -544,8 +545,7 @@ static int find_id(const char *id, const char *changes, struct rt_model *out)
 
 static int find_spec(const char *spec, const char *changes, struct rt_model *out)
 {
-    struct stat file;
-    if (stat(spec, &file) == 0 && S_ISREG(file.st_mode))
+    if (rt_file_is_there(spec))
         return load_changed(spec, changes, out);
     if (rt_diffusion_is_folder(spec)) {
         const struct rt_vision *pipeline;
@@ -565,10 +565,9 @@ static int find_spec(const char *spec, const char *changes, struct rt_model *out
         return status;
     /* The folder of a downloaded model. */
     char *inside = rt_format("%s/config.json", spec);
-    size_t length = strlen(spec);
-    if (stat(inside, &file) == 0)
+    if (rt_file_is_there(inside))
         status = load_changed(inside, changes, out);
-    else if (length > 5 && strcmp(spec + length - 5, ".json") == 0)
+    else if (rt_ends_with(spec, ".json"))
         status = rt_model_load(spec, out); /* fails with the reason */
     free(inside);
     return status;
@@ -576,8 +575,7 @@ static int find_spec(const char *spec, const char *changes, struct rt_model *out
 
 int rt_model_find(const char *spec, struct rt_model *out)
 {
-    struct stat file;
-    if (stat(spec, &file) == 0 && S_ISREG(file.st_mode)) /* whatever its name */
+    if (rt_file_is_there(spec)) /* whatever its name */
         return rt_model_load(spec, out);
     return find_changed(spec, find_spec, out);
 }

@@ -148,10 +148,7 @@ const struct rt_command rt_command_compare = {
         "  rooftile compare driver-550.h5 driver-570.h5\n"
         "  rooftile compare H100 B200\n"
         "  rooftile compare pretrained mine.p.h5 --gpu H100",
-    .options = options,
-    .option_count = RT_COUNT(options),
-    .size = sizeof(struct arguments),
-    .run = run,
+    RT_RUNS(run, struct arguments, options),
     .in_library = true,
     .operands = RT_OPERANDS(struct arguments, names, 2, 2, "two datasets, predictors or GPUs", .once = false),
 };

@@ -24,12 +24,6 @@ struct arguments {
 
 static const char *const tile_sources[] = {"forecast", "measured"};
 
-static int read_part(const char *option, const char *text, void *value)
-{
-    (void)option;
-    return rt_part_find(text, value);
-}
-
 static int read_target(const char *option, const char *text, void *value)
 {
     for (size_t t = 0; t < RT_COUNT(rt_targets); t++)
@@ -75,7 +69,7 @@ static const struct rt_option options[] = {
      "between, for each "
      "combination"},
     RT_HEADING("Of kernels:"),
-    {"split", 0, "PART", RT_OWN(struct arguments, part, read_part),
+    {"split", 0, "PART", RT_OWN(struct arguments, part, rt_part_read),
      "test, train, validation or all (default test)"},
     {"op", 0, "NAME", RT_LIST(struct arguments, ops, .suggests = rt_op_suggest),
      "Only this op or family of ops"},
@@ -385,11 +379,8 @@ const struct rt_command rt_command_evaluate = {
         "    --compare published_e2e.csv\n"
         "Example: how wrong are LLM servers under load, by server and model?\n"
         "  rooftile evaluate --predictor predictor.h5 --serving runs.csv --by backend,model",
-    .options = options,
-    .option_count = RT_COUNT(options),
-    .size = sizeof(struct arguments),
+    RT_RUNS(run, struct arguments, options),
     .set_defaults = set_defaults,
-    .run = run,
     .in_library = true,
     .operands = RT_OPERANDS(struct arguments, data, 0, RT_MANY, "a dataset, DATA.h5", .reads = rt_reads_path),
 };

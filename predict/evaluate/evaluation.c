@@ -140,11 +140,12 @@ const char *rt_part_name(int part)
     return "";
 }
 
-int rt_part_find(const char *name, int *part)
+int rt_part_read(const char *option, const char *name, void *part)
 {
+    (void)option;
     for (size_t i = 0; i < RT_COUNT(parts); i++)
         if (strcmp(parts[i].name, name) == 0) {
-            *part = parts[i].part;
+            *(int *)part = parts[i].part;
             return RT_OK;
         }
     return rt_fail(RT_EUSAGE, "{split} %s: no such split; choose test, train, validation or all", name);

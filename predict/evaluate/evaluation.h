@@ -68,7 +68,7 @@ struct rt_evaluate_options {
 
 /* "test", "train", "validation", "all" */
 const char *rt_part_name(int part);
-int rt_part_find(const char *name, int *part); /* RT_EUSAGE naming them */
+int rt_part_read(const char *option, const char *name, void *part); /* for rows of options: an int */
 
 extern const double rt_coverage_levels[RT_COVERAGE_LEVELS]; /* ascending, in 0..1 */
 

@@ -104,6 +104,13 @@ struct rt_scored_item {
     double ln_half_width; /* by the predictor, of ln(power), of ln(TPOT) of servers; NaN: unknown */
 };
 
+static inline void rt_scored_set(struct rt_scored_item *item, enum rt_quantity_id quantity, double measured,
+                                 double forecast)
+{
+    item->measured[quantity] = measured;
+    item->forecast[RT_BY_PREDICTOR][quantity] = forecast;
+}
+
 struct rt_scored_items {
     struct rt_scored_item *item;
     size_t count, capacity;

@@ -1,5 +1,6 @@
 /* Steps of measured runs: graphs, weights, sums. See run_steps.h. */
 #include "predict/evaluate/run_steps.h"
+#include "base/file.h"
 #include "base/status.h"
 #include "base/text.h"
 #include "datasets/dataset.h"
@@ -10,7 +11,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 /* A run while its steps are made. */
 struct builder {
@@ -337,12 +337,6 @@ static int add_steps(struct builder *builder)
 
 /* --- runs whose graph is a file --- */
 
-static bool is_file(const char *path)
-{
-    struct stat file;
-    return stat(path, &file) == 0 && S_ISREG(file.st_mode);
-}
-
 /* The one step of what was traced. */
 static int read_step(struct builder *builder, const struct rt_step *step)
 {
@@ -361,7 +355,7 @@ static char *onnx_file(const char *folder, const char *model)
     if (model[0] == '/' || strstr(model, "..") != NULL) /* a name that leads out of the folder */
         return NULL;
     char *path = rt_format("%s/%s%s", folder, model, rt_model_is_onnx(model) ? "" : ".onnx");
-    if (is_file(path))
+    if (rt_file_is_there(path))
         return path;
     free(path);
     return NULL;
@@ -410,7 +404,7 @@ static char *graph_file(const char *folder, const struct builder *builder)
     char *title = rt_workload_title(builder->workload, &builder->name),
          *path = rt_format("%s/%s.csv", folder, title);
     free(title);
-    if (is_file(path))
+    if (rt_file_is_there(path))
         return path;
     free(path);
     return NULL;

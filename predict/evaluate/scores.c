@@ -10,12 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void set(struct rt_scored_item *item, enum rt_quantity_id quantity, double measured, double forecast)
-{
-    item->measured[quantity] = measured;
-    item->forecast[RT_BY_PREDICTOR][quantity] = forecast;
-}
-
 /* ---- memory ---- */
 
 int rt_score_memory(struct rt_evaluation *evaluation, const struct rt_dataset *dataset,
@@ -29,11 +23,11 @@ int rt_score_memory(struct rt_evaluation *evaluation, const struct rt_dataset *d
     const double *mib = attributes.memory_mib;
     item->workload = workload;
     item->device_mib = forecast->memory_bytes / RT_MIB;
-    set(item, RT_QUANTITY_ALLOCATED, mib[RT_MEMORY_ALLOCATED], forecast->taken.allocated / RT_MIB);
-    set(item, RT_QUANTITY_RESERVED, mib[RT_MEMORY_RESERVED], forecast->taken.reserved / RT_MIB);
-    set(item, RT_QUANTITY_USED, mib[RT_MEMORY_USED], forecast->taken.used / RT_MIB);
-    set(item, RT_QUANTITY_RAN, attributes.out_of_memory ? NAN : 1, forecast->fits);
-    set(item, RT_QUANTITY_OUT_OF_MEMORY, attributes.out_of_memory ? 1 : NAN, !forecast->fits);
+    rt_scored_set(item, RT_QUANTITY_ALLOCATED, mib[RT_MEMORY_ALLOCATED], forecast->taken.allocated / RT_MIB);
+    rt_scored_set(item, RT_QUANTITY_RESERVED, mib[RT_MEMORY_RESERVED], forecast->taken.reserved / RT_MIB);
+    rt_scored_set(item, RT_QUANTITY_USED, mib[RT_MEMORY_USED], forecast->taken.used / RT_MIB);
+    rt_scored_set(item, RT_QUANTITY_RAN, attributes.out_of_memory ? NAN : 1, forecast->fits);
+    rt_scored_set(item, RT_QUANTITY_OUT_OF_MEMORY, attributes.out_of_memory ? 1 : NAN, !forecast->fits);
     rt_run_attributes_release(&attributes);
     return RT_OK;
 }
@@ -272,15 +266,15 @@ static void add_points(struct rt_scored_items *points, const struct rt_scored_cu
         item->workload = curve->workload;
         item->limit_w = curve->limit_w[i];
         if (i == 0) {
-            set(item, RT_QUANTITY_OPTIMUM, curve->limit_w[best], curve->limit_w[found]);
-            set(item, RT_QUANTITY_LEAST_ENERGY, curve->us[best] * curve->watts[best],
-                curve->us[found] * curve->watts[found]);
+            rt_scored_set(item, RT_QUANTITY_OPTIMUM, curve->limit_w[best], curve->limit_w[found]);
+            rt_scored_set(item, RT_QUANTITY_LEAST_ENERGY, curve->us[best] * curve->watts[best],
+                          curve->us[found] * curve->watts[found]);
             continue;
         }
-        set(item, RT_QUANTITY_TIME, curve->us[i], curve->forecast_us[i]);
-        set(item, RT_QUANTITY_POWER, curve->watts[i], curve->forecast_w[i]);
-        set(item, RT_QUANTITY_ENERGY, curve->us[i] * curve->watts[i],
-            curve->forecast_us[i] * curve->forecast_w[i]);
+        rt_scored_set(item, RT_QUANTITY_TIME, curve->us[i], curve->forecast_us[i]);
+        rt_scored_set(item, RT_QUANTITY_POWER, curve->watts[i], curve->forecast_w[i]);
+        rt_scored_set(item, RT_QUANTITY_ENERGY, curve->us[i] * curve->watts[i],
+                      curve->forecast_us[i] * curve->forecast_w[i]);
     }
 }
 

@@ -427,17 +427,9 @@ static int by_cut(const void *a, const void *b, void *context)
     return order != 0 ? order : (x->graph > y->graph) - (x->graph < y->graph);
 }
 
-static bool has_words(const struct rt_names *names, const char *text)
-{
-    for (size_t i = 0; i < names->count; i++)
-        if (rt_name_has_words(text, names->name[i]))
-            return true;
-    return names->count == 0;
-}
-
 static bool is_asked(const struct rt_serving_options *options, const struct rt_serving_run *run)
 {
-    return has_words(options->gpus, run->text[RT_SERVING_DEVICE]) &&
+    return rt_names_have_words(options->gpus, run->text[RT_SERVING_DEVICE]) &&
            (options->models->count == 0 || rt_names_match(options->models, run->text[RT_SERVING_MODEL]));
 }
 
@@ -471,12 +463,6 @@ static void make_jobs(struct builder *builder, size_t count)
     }
 }
 
-static void set(struct rt_scored_item *item, enum rt_quantity_id quantity, double measured, double forecast)
-{
-    item->measured[quantity] = measured;
-    item->forecast[RT_BY_PREDICTOR][quantity] = forecast;
-}
-
 static void collect(struct builder *builder)
 {
     struct rt_serving_evaluation *evaluation = builder->evaluation;
@@ -491,11 +477,11 @@ static void collect(struct builder *builder)
         double measured =
             isnan(run->output_per_s) ? output_per_s_of(run, run->ttft_us, run->tpot_us) : run->output_per_s;
         item->ln_half_width = run->ln_half_width;
-        set(item, RT_QUANTITY_TPOT, run->tpot_us, forecast->tpot_us);
-        set(item, RT_QUANTITY_TTFT, run->ttft_us, forecast->ttft_us);
-        set(item, RT_QUANTITY_THROUGHPUT, measured, forecast->output_per_s);
+        rt_scored_set(item, RT_QUANTITY_TPOT, run->tpot_us, forecast->tpot_us);
+        rt_scored_set(item, RT_QUANTITY_TTFT, run->ttft_us, forecast->ttft_us);
+        rt_scored_set(item, RT_QUANTITY_THROUGHPUT, measured, forecast->output_per_s);
         if (run->concurrency <= RT_FEW_USERS)
-            set(item, RT_QUANTITY_TTFT_FEW, run->ttft_us, forecast->ttft_us);
+            rt_scored_set(item, RT_QUANTITY_TTFT_FEW, run->ttft_us, forecast->ttft_us);
     }
 }
 

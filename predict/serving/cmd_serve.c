@@ -51,9 +51,7 @@ static int read_rates(const char *option, const char *text, void *value)
 }
 
 static const struct rt_option options[] = {
-    {"predictor", 'p', "P.h5",
-     RT_TEXT(struct arguments, predictor, .reads = rt_predictor_reads, .suggests = rt_predictor_suggest),
-     "A predictor file, or \"roofline\"; pretrained: what comes with rooftile"},
+    RT_PREDICTOR_OPTION(struct arguments, predictor),
     {"gpu", 0, "NAME",
      RT_TEXT(struct arguments, gpu,
              .required = "say on which GPU: --gpu NAME (`rooftile devices` lists them)",
@@ -752,8 +750,7 @@ static int run(const struct rt_command_line *line)
             "Example: prefill and decode apart\n"                                                            \
             "  rooftile simulate --gpu H100 -m llama-3.1-8b --prefill-replicas 2 --replicas 2 \\\n"          \
             "    --transfer-gbs 50 --isl 4096 --osl 512 --rate 8",                                           \
-        .options = options, .option_count = RT_COUNT(options), .size = sizeof(struct arguments),             \
-        .set_defaults = set_defaults, .run = run, .in_library = true,                                        \
+        RT_RUNS(run, struct arguments, options), .set_defaults = set_defaults, .in_library = true,           \
         .operands = RT_NO_OPERANDS(NAME " takes options only; name a model with --model"),                   \
     }
 const struct rt_command rt_command_simulate = COMMAND("simulate", "simulate an LLM server under load");

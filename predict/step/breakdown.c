@@ -148,11 +148,6 @@ static void visit_span(void *context, const struct rt_timeline_span *span)
     parts->end_us = end_us;
 }
 
-static void ignore_name(void *context, int64_t stage, enum rt_timeline_lane lane, const char *name)
-{
-    (void)context, (void)stage, (void)lane, (void)name;
-}
-
 bool rt_forecast_parts(const struct rt_forecast *forecast, const struct rt_predictor *predictor,
                        double us[RT_DIFFUSION_PARTS])
 {
@@ -160,6 +155,6 @@ bool rt_forecast_parts(const struct rt_forecast *forecast, const struct rt_predi
     memset(us, 0, RT_DIFFUSION_PARTS * sizeof *us);
     if (forecast->graph->options.denoising_steps == 0)
         return false;
-    rt_timeline_walk(forecast, predictor, visit_span, ignore_name, &parts);
+    rt_timeline_walk(forecast, predictor, visit_span, NULL, &parts);
     return true;
 }

@@ -708,11 +708,8 @@ const struct rt_command rt_command_predict = {
         "Example: which batch still fits when training on 4 GPUs\n"
         "  rooftile predict -p predictor.h5 --gpu A100-SXM4-40GB -m gpt2-large --mode training --dp 4 \\\n"
         "    --optimizer adamw --batch 4,8,16,32",
-    .options = options,
-    .option_count = RT_COUNT(options),
-    .size = sizeof(struct arguments),
+    RT_RUNS(run, struct arguments, options),
     .set_defaults = set_defaults,
-    .run = run,
     .in_library = true,
     .operands = RT_NO_OPERANDS("name a GPU with --gpu and a model with --model"),
 };

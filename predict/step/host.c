@@ -225,16 +225,10 @@ static int read_dataset(const char *path, struct rt_host *out)
 
 /* --- what --host means --- */
 
-static bool ends_with(const char *text, const char *end)
-{
-    size_t length = strlen(text), tail = strlen(end);
-    return length > tail && strcmp(text + length - tail, end) == 0;
-}
-
 static bool is_path(const char *spec)
 {
     struct stat file;
-    return strchr(spec, '/') != NULL || ends_with(spec, ".json") || ends_with(spec, ".h5") ||
+    return strchr(spec, '/') != NULL || rt_ends_with(spec, ".json") || rt_ends_with(spec, ".h5") ||
            stat(spec, &file) == 0;
 }
 
@@ -253,7 +247,7 @@ int rt_host_find(const char *spec, struct rt_host *out)
     } else if (row == NULL) {
         const char *base = strrchr(spec, '/');
         snprintf(host.name, sizeof host.name, "%s", base != NULL ? base + 1 : spec);
-        status = ends_with(spec, ".h5") ? read_dataset(spec, &host) : read_json(spec, &host);
+        status = rt_ends_with(spec, ".h5") ? read_dataset(spec, &host) : read_json(spec, &host);
     }
     if (status == RT_OK)
         *out = host;

@@ -241,11 +241,6 @@ static void visit(void *context, const struct rt_timeline_span *span)
     timeline->spans++;
 }
 
-static void ignore_name(void *context, int64_t stage, enum rt_timeline_lane lane, const char *name)
-{
-    (void)context, (void)stage, (void)lane, (void)name;
-}
-
 static struct rt_plot *timeline_plot(const struct rt_forecast *forecast, const struct timeline *timeline)
 {
     int64_t stages = forecast->options.parallel.pipeline;
@@ -281,7 +276,7 @@ static void add_timeline(struct rt_report *report, const struct rt_forecast *for
         timeline.row_of_family[family] = SIZE_MAX;
     for (int lane = 0; lane < RT_LANE_COUNT; lane++)
         timeline.row_of_lane[lane] = SIZE_MAX;
-    rt_timeline_walk(forecast, predictor, visit, ignore_name, &timeline);
+    rt_timeline_walk(forecast, predictor, visit, NULL, &timeline);
     if (timeline.spans > 0)
         rt_report_add_plot(report, timeline_plot(forecast, &timeline));
     for (int kind = 0; kind < KINDS; kind++) {

@@ -48,9 +48,15 @@ struct walk {
     int64_t microbatches;     /* of which collectives are shown */
 };
 
+static void tell(const struct walk *walk, int64_t stage, enum rt_timeline_lane lane, const char *words)
+{
+    if (walk->name != NULL)
+        walk->name(walk->context, stage, lane, words);
+}
+
 static void name_lane(const struct walk *walk, int64_t stage, enum rt_timeline_lane lane)
 {
-    walk->name(walk->context, stage, lane, rt_timeline_lanes[lane]);
+    tell(walk, stage, lane, rt_timeline_lanes[lane]);
 }
 
 /* Where a launch is shown: kernels, or collectives of a group. */
@@ -132,7 +138,7 @@ static void walk_launches(struct walk *walk, const struct rt_predictor *predicto
     struct rt_collectives collectives;
     rt_collectives_init(&collectives, predictor, forecast->device, forecast->graph,
                         &forecast->options.parallel, forecast->options.level);
-    walk->name(walk->context, 0, RT_LANE_STAGE, forecast->device->name);
+    tell(walk, 0, RT_LANE_STAGE, forecast->device->name);
     name_lane(walk, 0, RT_LANE_KERNELS);
     name_joined(walk, 0);
     if (forecast->options.parallel.shard == RT_SHARD_PARAMETERS) {
@@ -242,9 +248,9 @@ static void walk_passes(struct walk *walk, const struct rt_predictor *predictor)
 {
     list_joined(walk, predictor);
     for (int64_t s = 0; s < walk->forecast->options.parallel.pipeline; s++) {
-        char name[64];
-        snprintf(name, sizeof name, "stage %" PRId64, s);
-        walk->name(walk->context, s, RT_LANE_STAGE, name);
+        char words[64];
+        snprintf(words, sizeof words, "stage %" PRId64, s);
+        tell(walk, s, RT_LANE_STAGE, words);
         name_joined(walk, s);
     }
     rt_step_watch_passes(walk->forecast, &(struct rt_pipeline_watch){watch_pass, walk});

@@ -18,9 +18,7 @@ static const struct rt_option options[] = {
      "TCP port; 0: any that is free, which is printed"},
     {"listen", 0, "ADDRESS", RT_TEXT(struct arguments, web.address),
      "Address to listen at: 127.0.0.1 is this machine alone, 0.0.0.0 every network it is in"},
-    {"predictor", 'p', "P.h5",
-     RT_TEXT(struct arguments, web.predictor, .reads = rt_predictor_reads, .suggests = rt_predictor_suggest),
-     "A predictor file, or \"roofline\"; pretrained: what comes with rooftile"},
+    RT_PREDICTOR_OPTION(struct arguments, web.predictor),
     {"timeout", 0, "TIME", RT_SECONDS(struct arguments, web.limits.seconds, 1, 3600),
      "What a request may take, 30s, 2m; then it is ended and refused"},
     {"most", 0, "N", RT_INTEGER(struct arguments, web.body_kib, 1, 65536),
@@ -66,10 +64,7 @@ const struct rt_command rt_command_web = {
                "config.json is sent along. docs/guide/reports.md has every address.\n\n"
                "Example: at http://127.0.0.1:8040/\n"
                "  rooftile web --port 8040",
-    .options = options,
-    .option_count = RT_COUNT(options),
-    .size = sizeof(struct arguments),
+    RT_RUNS(run, struct arguments, options),
     .set_defaults = set_defaults,
-    .run = run,
     .operands = RT_NO_OPERANDS("it serves models that its clients name"),
 };

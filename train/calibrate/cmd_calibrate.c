@@ -24,12 +24,6 @@ static const char *const targets[TARGETS] = {"latency", "energy"};
 static const char *const sources[] = {"either", "kernels", "models", "both",
                                       "runs"}; /* enum rt_calibrate_from */
 
-static int read_part(const char *option, const char *text, void *value)
-{
-    (void)option;
-    return rt_part_find(text, value);
-}
-
 /* "NAME,NAME": an empty name is part of every name. */
 static int check_without(const char *option, const char *text)
 {
@@ -65,7 +59,7 @@ static const struct rt_option calibrate_options[] = {
      "Runs of models (default: all); the others are a check"},
     {"without-model", 0, "NAME", RT_ITEMS(struct arguments, options.without, .check = check_without),
      "Runs of this model, or those of a pattern ('gpt3*'), are a check, too; several with commas between"},
-    {"split", 0, "PART", RT_OWN(struct arguments, options.part, read_part),
+    {"split", 0, "PART", RT_OWN(struct arguments, options.part, rt_part_read),
      "Kernels of train, test, validation or all of the data (default train)"},
     {"keep-all", 0, NULL, RT_FLAG(struct arguments, options.keep_all),
      "Use kernels that look throttled, too"},
@@ -310,13 +304,10 @@ const struct rt_command rt_command_calibrate = {
         "Energy (--target energy): scales of what the GPU's units, memory and rest draw, by the measured "
         "power of runs or kernels that ran at the board's own limit; a run or two do. Times stay.\n"
         "  rooftile calibrate -p pretrained --target energy runs.h5 --gpu NAME -o mine.p.h5",
-    .options = calibrate_options,
-    .option_count = RT_COUNT(calibrate_options),
+    RT_RUNS(run, struct arguments, calibrate_options),
     .operands = RT_OPERANDS(struct arguments, data, 1, RT_MANY,
                             "at least one dataset, DATA.h5, that has measurements of the GPU",
                             .reads = rt_reads_path),
-    .size = sizeof(struct arguments),
     .set_defaults = set_defaults,
-    .run = run,
     .in_library = true,
 };

@@ -319,11 +319,8 @@ const struct rt_command rt_command_crossval = {
         "Example: power and energy of runs on GPUs left out, with times by predictors that do not know them\n"
         "  rooftile crossval runs.h5 --target energy --leave-out gpu --times without-A100.h5 --times "
         "pretrained",
-    .options = crossval_options,
-    .option_count = RT_COUNT(crossval_options),
+    RT_RUNS(run, struct arguments, crossval_options),
     .operands = RT_OPERANDS(struct arguments, operands, 0, RT_MANY, "at least one dataset, DATA.h5",
                             .reads = rt_reads_path),
-    .size = sizeof(struct arguments),
     .set_defaults = set_defaults,
-    .run = run,
 };

@@ -110,12 +110,6 @@ static double joules(const struct rt_energy_measured *measured, double watts, do
     return watts * measured->gpus * 1e-6 * time_us;
 }
 
-static void set(struct rt_scored_item *item, enum rt_quantity_id quantity, double measured, double forecast)
-{
-    item->measured[quantity] = measured;
-    item->forecast[RT_BY_PREDICTOR][quantity] = forecast;
-}
-
 /* watts: at the measured time; end_watts: at the forecast time. */
 static void add_forecast(struct crossval *crossval, size_t observation, enum forecaster by, double watts,
                          double end_watts)
@@ -126,10 +120,10 @@ static void add_forecast(struct crossval *crossval, size_t observation, enum for
     crossval->forecasts[crossval->items.count] = (struct forecast){observation, by};
     struct rt_scored_item *item = rt_scored_items_add(&crossval->items);
     item->workload = measured->workload;
-    set(item, RT_QUANTITY_TIMED_POWER, measured_w, watts);
-    set(item, RT_QUANTITY_POWER, measured_w, end_watts);
-    set(item, RT_QUANTITY_ENERGY, joules(measured, measured_w, measured->measured_us),
-        joules(measured, end_watts, measured->forecast_us));
+    rt_scored_set(item, RT_QUANTITY_TIMED_POWER, measured_w, watts);
+    rt_scored_set(item, RT_QUANTITY_POWER, measured_w, end_watts);
+    rt_scored_set(item, RT_QUANTITY_ENERGY, joules(measured, measured_w, measured->measured_us),
+                  joules(measured, end_watts, measured->forecast_us));
 }
 
 static void add_scaled(struct crossval *crossval, size_t observation, enum forecaster by,
@@ -235,14 +229,6 @@ static void add_rows(const struct crossval *crossval, const struct rt_device *ch
     free(member);
 }
 
-static bool is_wanted(const struct rt_names *only, const char *device)
-{
-    for (size_t i = 0; i < only->count; i++)
-        if (rt_name_has_words(device, only->name[i]))
-            return true;
-    return only->count == 0;
-}
-
 /* Is it the first device of its chip that has measurements? */
 static bool is_first(const struct crossval *crossval, size_t device)
 {
@@ -275,7 +261,7 @@ static struct rt_report *make_report(const struct crossval *crossval,
     struct rt_report *report = rt_report_new();
     struct rt_table *table = rt_pool_table_new(&pools);
     for (size_t d = 0; d < dataset->device_count; d++)
-        if (is_first(crossval, d) && is_wanted(&options->only, dataset->devices[d].name))
+        if (is_first(crossval, d) && rt_names_have_words(&options->only, dataset->devices[d].name))
             add_rows(crossval, &dataset->devices[d], -1, table);
     for (int mode = 0; options->only.count == 0 && mode < RT_MODE_COUNT; mode++)
         add_rows(crossval, NULL, mode, table);

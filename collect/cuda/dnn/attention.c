@@ -17,7 +17,7 @@
 #include <stdlib.h>
 
 struct attention {
-    struct rt_dnn_plan plan;
+    struct rt_dnn_plan plan; /* first: rt_dnn_release */
     cudnnHandle_t handle;
     float scale, masked; /* by value: their addresses are passed with every run */
     bool causal;
@@ -247,22 +247,14 @@ static CUresult launch_attention(struct rt_cuda_job *job, const CUdeviceptr *ope
     return rt_dnn_run(attention->handle, &attention->plan, attention->causal ? 6 : 5, pointer, workspace);
 }
 
-static void release_attention(struct rt_cuda_job *job)
-{
-    struct attention *attention = job->detail;
-    rt_dnn_plan_release(&attention->plan);
-    free(attention);
-    job->detail = NULL;
-}
-
 static void list_operands(const struct rt_task *task, const struct extent *e, struct rt_cuda_job *job)
 {
     int64_t queries = e->batch * e->queries * e->heads * e->head_dim;
     int64_t keys = e->batch * e->keys * e->kv_heads * e->head_dim;
-    rt_dnn_operand(job, queries, task->call.dtype, RT_FILL_VALUES);
-    rt_dnn_operand(job, keys, task->call.dtype, RT_FILL_VALUES);
-    rt_dnn_operand(job, keys, task->call.dtype, RT_FILL_VALUES);
-    rt_dnn_operand(job, queries, task->call.dtype, RT_FILL_RESULT);
+    rt_cuda_job_operand(job, queries, task->call.dtype, RT_FILL_VALUES);
+    rt_cuda_job_operand(job, keys, task->call.dtype, RT_FILL_VALUES);
+    rt_cuda_job_operand(job, keys, task->call.dtype, RT_FILL_VALUES);
+    rt_cuda_job_operand(job, queries, task->call.dtype, RT_FILL_RESULT);
 }
 
 static const char *make_attention(const struct rt_task *task, const struct rt_dnn_place *place,
@@ -277,7 +269,7 @@ static const char *make_attention(const struct rt_task *task, const struct rt_dn
     attention->masked = -INFINITY;
     job->detail = attention;
     job->launch = launch_attention;
-    job->release = release_attention;
+    job->release = rt_dnn_release;
     describe_attention(task, &graph);
     const char *refused = rt_dnn_plan(&graph, place, &attention->plan);
     rt_dnn_graph_release(&graph);

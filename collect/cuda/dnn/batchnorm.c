@@ -76,21 +76,21 @@ static void list_operands(const struct rt_task *task, const struct batchnorm *b,
     const int64_t *d = task->call.dim;
     int64_t count = d[0] * d[1] * d[2] * d[3];
     bool gradient = task->call.op == RT_OP_BATCHNORM_BACKWARD;
-    rt_dnn_operand(job, count, task->call.dtype, RT_FILL_VALUES);
-    rt_dnn_operand(job, count, task->call.dtype, RT_FILL_RESULT);
+    rt_cuda_job_operand(job, count, task->call.dtype, RT_FILL_VALUES);
+    rt_cuda_job_operand(job, count, task->call.dtype, RT_FILL_RESULT);
     if (gradient)
-        rt_dnn_operand(job, count, task->call.dtype, RT_FILL_VALUES);
-    rt_dnn_operand(job, d[1], RT_FP32, RT_FILL_VALUES);
+        rt_cuda_job_operand(job, count, task->call.dtype, RT_FILL_VALUES);
+    rt_cuda_job_operand(job, d[1], RT_FP32, RT_FILL_VALUES);
     if (gradient)
-        rt_dnn_operand(job, 2 * d[1], RT_FP32, RT_FILL_RESULT);
+        rt_cuda_job_operand(job, 2 * d[1], RT_FP32, RT_FILL_RESULT);
     else
-        rt_dnn_operand(job, d[1], RT_FP32, RT_FILL_VALUES);
-    rt_dnn_operand(job, 2 * d[1], RT_FP32, RT_FILL_VALUES); /* mean, variance */
+        rt_cuda_job_operand(job, d[1], RT_FP32, RT_FILL_VALUES);
+    rt_cuda_job_operand(job, 2 * d[1], RT_FP32, RT_FILL_VALUES); /* mean, variance */
     if (task->call.op != RT_OP_BATCHNORM)
         return;
-    rt_dnn_operand(job, 2 * d[1], RT_FP32, RT_FILL_RESULT);
+    rt_cuda_job_operand(job, 2 * d[1], RT_FP32, RT_FILL_RESULT);
     if (b->reserve_bytes > 0)
-        rt_dnn_operand(job, (int64_t)(b->reserve_bytes + 3) / 4, RT_FP32, RT_FILL_RESULT);
+        rt_cuda_job_operand(job, (int64_t)(b->reserve_bytes + 3) / 4, RT_FP32, RT_FILL_RESULT);
 }
 
 /* What training needs beside its operands. */

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 struct conv {
-    struct rt_dnn_plan plan;
+    struct rt_dnn_plan plan; /* first: rt_dnn_release */
     cudnnHandle_t handle;
     char name[32];
 };
@@ -122,8 +122,8 @@ static void list_operands(const struct rt_task *task, struct rt_cuda_job *job)
     struct rt_dnn_tensor tensor[3];
     describe_tensors(task, tensor);
     for (int t = 0; t < 3; t++)
-        rt_dnn_operand(job, tensor[t].dim[0] * tensor[t].stride[0], task->call.dtype,
-                       t == directions[task->call.phase].result ? RT_FILL_RESULT : RT_FILL_VALUES);
+        rt_cuda_job_operand(job, tensor[t].dim[0] * tensor[t].stride[0], task->call.dtype,
+                            t == directions[task->call.phase].result ? RT_FILL_RESULT : RT_FILL_VALUES);
 }
 
 static CUresult launch_conv(struct rt_cuda_job *job, const CUdeviceptr *operand, CUdeviceptr workspace)
@@ -131,14 +131,6 @@ static CUresult launch_conv(struct rt_cuda_job *job, const CUdeviceptr *operand,
     const struct conv *conv = job->detail;
     void *const pointer[] = {(void *)operand[IMAGE], (void *)operand[WEIGHTS], (void *)operand[OUTPUT]};
     return rt_dnn_run(conv->handle, &conv->plan, 3, pointer, workspace);
-}
-
-static void release_conv(struct rt_cuda_job *job)
-{
-    struct conv *conv = job->detail;
-    rt_dnn_plan_release(&conv->plan);
-    free(conv);
-    job->detail = NULL;
 }
 
 /* cuDNN reports no tile of a convolution as a product; the kernel's name holds it. */
@@ -150,7 +142,7 @@ static const char *make_conv(const struct rt_task *task, const struct rt_dnn_pla
     conv->handle = place->handle;
     job->detail = conv;
     job->launch = launch_conv;
-    job->release = release_conv;
+    job->release = rt_dnn_release;
     describe_conv(task, &graph);
     const char *refused = rt_dnn_plan(&graph, place, &conv->plan);
     rt_dnn_graph_release(&graph);

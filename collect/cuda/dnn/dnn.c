@@ -112,13 +112,14 @@ void rt_dnn_strides(const int64_t dim[4], bool channels_last, int64_t stride[4])
     stride[0] = dim[1] * dim[2] * dim[3];
 }
 
-void rt_dnn_operand(struct rt_cuda_job *job, int64_t count, enum rt_dtype dtype, enum rt_cuda_fill fill)
-{
-    size_t bytes = (size_t)count * (size_t)rt_dtypes[dtype].bytes;
-    job->operand[job->operands++] = (struct rt_cuda_operand){.bytes = bytes, .fill = fill, .dtype = dtype};
-}
-
 /* ---- jobs ---- */
+
+void rt_dnn_release(struct rt_cuda_job *job)
+{
+    rt_dnn_plan_release(job->detail);
+    free(job->detail);
+    job->detail = NULL;
+}
 
 static const struct rt_dnn_maker *maker_of(enum rt_op_id op)
 {

@@ -63,8 +63,6 @@ CUresult rt_dnn_result(cudnnStatus_t status);
 /* An image of batch x channels x height x width, or weights; strides in elements. */
 void rt_dnn_strides(const int64_t dim[4], bool channels_last, int64_t stride[4]);
 
-void rt_dnn_operand(struct rt_cuda_job *job, int64_t count, enum rt_dtype dtype, enum rt_cuda_fill fill);
-
 /* ---- graphs ---- */
 
 struct rt_dnn_tensor {
@@ -114,6 +112,7 @@ struct rt_dnn_plan {
 const char *rt_dnn_plan(struct rt_dnn_graph *graph, const struct rt_dnn_place *place,
                         struct rt_dnn_plan *out);
 void rt_dnn_plan_release(struct rt_dnn_plan *plan);
+void rt_dnn_release(struct rt_cuda_job *job); /* whose detail begins with a plan */
 
 /* Runs it over the tensors of uid 1, 2, ... */
 CUresult rt_dnn_run(cudnnHandle_t handle, const struct rt_dnn_plan *plan, int64_t tensors,

@@ -79,11 +79,11 @@ static const char *make_pooling(const struct rt_task *task, const struct rt_dnn_
         !rt_dnn_describe_image(task, d[2], d[3], task->call.dtype, &p->in) ||
         !rt_dnn_describe_image(task, height, width, task->call.dtype, &p->out))
         return "cuDNN does not take this shape";
-    rt_dnn_operand(job, in, task->call.dtype, RT_FILL_VALUES);
-    rt_dnn_operand(job, out, task->call.dtype, p->backward ? RT_FILL_VALUES : RT_FILL_RESULT);
+    rt_cuda_job_operand(job, in, task->call.dtype, RT_FILL_VALUES);
+    rt_cuda_job_operand(job, out, task->call.dtype, p->backward ? RT_FILL_VALUES : RT_FILL_RESULT);
     if (p->backward) {
-        rt_dnn_operand(job, out, task->call.dtype, RT_FILL_VALUES);
-        rt_dnn_operand(job, in, task->call.dtype, RT_FILL_RESULT);
+        rt_cuda_job_operand(job, out, task->call.dtype, RT_FILL_VALUES);
+        rt_cuda_job_operand(job, in, task->call.dtype, RT_FILL_RESULT);
     }
     snprintf(p->name, sizeof p->name, "cudnn_%s", rt_ops[task->call.op].name);
     job->kernel = rt_dnn_kernel_named(p->name, NULL);

@@ -148,24 +148,18 @@ static void shape_of(const struct rt_task *task, struct product *product)
     product->precision = precisions[task->call.dtype];
 }
 
-static void add_operand(struct rt_cuda_job *job, int64_t count, enum rt_dtype dtype, enum rt_cuda_fill fill)
-{
-    size_t bytes = (size_t)count * (size_t)rt_dtypes[dtype].bytes;
-    job->operand[job->operands++] = (struct rt_cuda_operand){.bytes = bytes, .fill = fill, .dtype = dtype};
-}
-
 static void list_operands(const struct rt_task *task, struct product *p, struct rt_cuda_job *job)
 {
     enum rt_dtype out = p->precision.out_dtype;
-    add_operand(job, p->batch * p->m * p->k, task->call.dtype, RT_FILL_VALUES);
-    add_operand(job, p->batch * p->k * p->n, task->call.dtype, RT_FILL_VALUES);
+    rt_cuda_job_operand(job, p->batch * p->m * p->k, task->call.dtype, RT_FILL_VALUES);
+    rt_cuda_job_operand(job, p->batch * p->k * p->n, task->call.dtype, RT_FILL_VALUES);
     p->bias = job->operands;
     if (p->biased)
-        add_operand(job, p->n, out, RT_FILL_VALUES);
-    add_operand(job, p->batch * p->m * p->n, out, RT_FILL_RESULT);
+        rt_cuda_job_operand(job, p->n, out, RT_FILL_VALUES);
+    rt_cuda_job_operand(job, p->batch * p->m * p->n, out, RT_FILL_RESULT);
     p->scale = job->operands;
     for (int i = 0; i < (p->scaled ? 2 : 0); i++)
-        add_operand(job, 1, RT_FP32, RT_FILL_VALUES);
+        rt_cuda_job_operand(job, 1, RT_FP32, RT_FILL_VALUES);
 }
 
 #define PRODUCT_SET(product, attribute, value)                                                               \

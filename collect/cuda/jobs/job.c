@@ -33,6 +33,12 @@ int rt_cuda_job_try(struct rt_cuda_job *job, const CUdeviceptr *operand, CUdevic
     return RT_OK;
 }
 
+void rt_cuda_job_operand(struct rt_cuda_job *job, int64_t count, enum rt_dtype dtype, enum rt_cuda_fill fill)
+{
+    size_t bytes = (size_t)count * (size_t)rt_dtypes[dtype].bytes;
+    job->operand[job->operands++] = (struct rt_cuda_operand){.bytes = bytes, .fill = fill, .dtype = dtype};
+}
+
 void rt_cuda_job_release(struct rt_cuda_job *job)
 {
     if (job->release != NULL)

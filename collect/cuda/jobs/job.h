@@ -40,6 +40,8 @@ struct rt_cuda_job {
     struct rt_launch_config kernel; /* texts live as long as the job; names may be filled in later by CUPTI */
 };
 
+void rt_cuda_job_operand(struct rt_cuda_job *job, int64_t count, enum rt_dtype dtype, enum rt_cuda_fill fill);
+
 /* Makers: *refused is NULL, or a few constant words why this shape cannot run here ("not supported",
  * "out of memory", "cuDNN is not installed"); a non-zero status means that the device is lost. */
 int rt_cuda_vector_job(struct rt_cuda_gpu *gpu, const struct rt_task *task, struct rt_cuda_job *job,

@@ -1,5 +1,6 @@
 /* Pipelines as diffusers saves them: a folder with model_index.json. See diffusion.h. */
 #include "base/status.h"
+#include "base/file.h"
 #include "base/text.h"
 #include "models/networks/diffusion/cross.h"
 #include "models/networks/diffusion/diffusion.h"
@@ -10,13 +11,11 @@
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 static bool is_file(const char *folder, const char *name)
 {
-    struct stat file;
     char *path = rt_format("%s/%s", folder, name);
-    bool found = stat(path, &file) == 0 && S_ISREG(file.st_mode);
+    bool found = rt_file_is_there(path);
     free(path);
     return found;
 }

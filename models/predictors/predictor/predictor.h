@@ -50,6 +50,13 @@ int rt_predictor_open(const char *name, struct rt_predictor *out);
 /* For the rows of options: the file that `name` reads. */
 void rt_predictor_reads(const char *name, struct rt_names *paths);
 void rt_predictor_suggest(struct rt_text *list); /* .suggests of rows: base/options.h */
+/* The row --predictor of commands that forecast; `member` is a text. */
+#define RT_PREDICTOR_OPTION(type, member)                                                                    \
+    {                                                                                                        \
+        "predictor", 'p', "P.h5",                                                                            \
+            RT_TEXT(type, member, .reads = rt_predictor_reads, .suggests = rt_predictor_suggest),            \
+            "A predictor file, or \"roofline\"; pretrained: what comes with rooftile"                        \
+    }
 int rt_predictor_save(const struct rt_predictor *predictor, const char *path); /* atomic */
 /* Nets and provenance inside an open file; checkpoints hold them too. */
 int rt_predictor_write(const struct rt_predictor *predictor, struct rt_h5 *file);

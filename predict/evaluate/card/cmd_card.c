@@ -171,11 +171,8 @@ const struct rt_command rt_command_card = {
                "  rooftile card data.h5 --license cc-by-4.0 --author \"A. Name\" -o README.md\n"
                "  rooftile card predictor.h5 --data data.h5\n"
                "  rooftile card pretrained",
-    .options = options,
-    .option_count = RT_COUNT(options),
+    RT_RUNS(run, struct arguments, options),
     .operands = RT_OPERANDS(struct arguments, names, 1, 1, "a dataset or a predictor, DATA.h5", .once = true,
                             .reads = rt_predictor_reads),
-    .size = sizeof(struct arguments),
     .set_defaults = set_defaults,
-    .run = run,
 };

@@ -24,9 +24,7 @@ struct arguments {
 };
 
 static const struct rt_option options[] = {
-    {"predictor", 'p', "P.h5",
-     RT_TEXT(struct arguments, predictor, .reads = rt_predictor_reads, .suggests = rt_predictor_suggest),
-     "A predictor file, or \"roofline\"; pretrained: what comes with rooftile"},
+    RT_PREDICTOR_OPTION(struct arguments, predictor),
     {"gpu", 0, "NAME",
      RT_TEXT(struct arguments, gpu, .reads = rt_device_reads, .suggests = rt_device_suggest),
      "The whole GPU, of the catalogue or a device file with `mig`, or a slice of it, A100-40:3g.20gb, for "
@@ -424,12 +422,9 @@ const struct rt_command rt_command_advise = {
         "  rooftile advise --gpu A100-80GB jobs.csv\n"
         "Example: how often such advice names the best profile that was measured\n"
         "  rooftile advise --runs migprofiler.h5",
-    .options = options,
-    .option_count = RT_COUNT(options),
+    RT_RUNS(run, struct arguments, options),
     .operands =
         RT_OPERANDS(struct arguments, jobs, 0, 1, "one list of jobs, JOBS.csv", .reads = rt_reads_path),
-    .size = sizeof(struct arguments),
     .set_defaults = set_defaults,
-    .run = run,
     .in_library = true,
 };

@@ -67,9 +67,7 @@ static const struct rt_option options[] = {
      "max"},
     {"area", 0, "FORMULA", RT_OWN(struct arguments, formulas[RT_PRICED_AREA], read_formula),
      "What area it takes, likewise"},
-    {"predictor", 'p', "P.h5",
-     RT_TEXT(struct arguments, predictor, .reads = rt_predictor_reads, .suggests = rt_predictor_suggest),
-     "A predictor file, or \"roofline\"; pretrained: what comes with rooftile"},
+    RT_PREDICTOR_OPTION(struct arguments, predictor),
     RT_HEADING("The step:"),
     {"batch", 'b', "N", RT_INTEGER(struct arguments, step.batch, 1, INT32_MAX),
      "Sequences or images of a step, over all GPUs"},
@@ -298,10 +296,7 @@ const struct rt_command rt_command_explore = {
                "sms=80:200:8,bandwidth_gbs=2000:8000:500,power_w=400:1000:100 \\\n"
                "    --model gpt2 --model resnet50 --cost \"0.2*sms+0.01*bandwidth_gbs\" -o points.h5 "
                "--picture front.svg",
-    .options = options,
-    .option_count = RT_COUNT(options),
-    .size = sizeof(struct arguments),
+    RT_RUNS(run, struct arguments, options),
     .set_defaults = set_defaults,
-    .run = run,
     .operands = RT_NO_OPERANDS("name a GPU with --gpu and a model with --model"),
 };

@@ -18,11 +18,6 @@ static double across(const struct rt_assessment *assessment, size_t point)
     return values[0];
 }
 
-static double time_ms(const struct rt_assessment *assessment, size_t point)
-{
-    return rt_exploration_time_us(assessment->exploration, point) / 1000;
-}
-
 /* What x is. */
 static const char *across_words(const struct rt_assessment *assessment)
 {
@@ -61,7 +56,8 @@ struct rt_plot *rt_picture_plot(const struct rt_assessment *assessment, const bo
     struct dot *all = rt_malloc((2 * points + 1) * sizeof *all), *best = all + points;
     size_t count = 0;
     for (size_t p = 0; p < points; p++) {
-        all[p] = (struct dot){across(assessment, p), time_ms(assessment, p)};
+        all[p] =
+            (struct dot){across(assessment, p), rt_exploration_time_us(assessment->exploration, p) / 1000};
         if (front[p])
             best[count++] = all[p];
     }

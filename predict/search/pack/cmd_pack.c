@@ -18,9 +18,7 @@ struct arguments {
 };
 
 static const struct rt_option options[] = {
-    {"predictor", 'p', "P.h5",
-     RT_TEXT(struct arguments, predictor, .reads = rt_predictor_reads, .suggests = rt_predictor_suggest),
-     "A predictor file, or \"roofline\"; pretrained: what comes with rooftile"},
+    RT_PREDICTOR_OPTION(struct arguments, predictor),
     {"gpu", 0, "NAME",
      RT_TEXT(struct arguments, gpu,
              .required = "say on which GPU: --gpu NAME (`rooftile devices` lists them)",
@@ -153,11 +151,8 @@ const struct rt_command rt_command_pack = {
         "search,bert-base-uncased,,1 4 8,128,40,100\\n"
         "tune,gpt2,training,2,256,,\\n' >jobs.csv\n"
         "  rooftile pack --gpu V100-PCIE-32GB jobs.csv",
-    .options = options,
-    .option_count = RT_COUNT(options),
-    .size = sizeof(struct arguments),
+    RT_RUNS(run, struct arguments, options),
     .set_defaults = set_defaults,
-    .run = run,
     .in_library = true,
     .operands = RT_OPERANDS(struct arguments, jobs, 1, 1, "a list of jobs, JOBS.csv", .reads = rt_reads_path),
 };

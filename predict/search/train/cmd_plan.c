@@ -52,10 +52,7 @@ static const struct rt_option options[] = {
      "How many GPUs of one kind may be had (default: 8; of training within a budget 8 to 16384, powers of two)"},
     {"price", 0, "GPU=X", RT_LIST(struct arguments, shared.prices),
      "What an hour of one such GPU costs, in any currency: the best plan is then the cheapest"},
-    {"predictor", 'p', "P.h5",
-     RT_TEXT(struct arguments, shared.predictor, .reads = rt_predictor_reads,
-             .suggests = rt_predictor_suggest),
-     "A predictor file, or \"roofline\"; pretrained: what comes with rooftile"},
+    RT_PREDICTOR_OPTION(struct arguments, shared.predictor),
     RT_HEADING("Serving: traffic and target:"),
     {"isl", 0, "N[:N]", RT_OWN(struct arguments, serving.isl, rt_serving_lengths_read, .also = "input prompt"),
      "Tokens of a prompt: all alike, or even between two lengths; must be given"},
@@ -315,10 +312,7 @@ const struct rt_command rt_command_plan = {
         "  rooftile plan --train --model config.json --gpu H100 --gpus 256,512,1024 --batch 1024 --seq 4096 "
         "\\\n"
         "    --tokens 15e12 --price H100=2.5 --report plan.html",
-    .options = options,
-    .option_count = RT_COUNT(options),
-    .size = sizeof(struct arguments),
+    RT_RUNS(run, struct arguments, options),
     .set_defaults = set_defaults,
-    .run = run,
     .operands = RT_NO_OPERANDS("plan takes options only; name the model with --model"),
 };

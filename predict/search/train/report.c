@@ -544,14 +544,6 @@ int rt_training_trace(const struct rt_training_plan *plan, const char *path)
 
 const struct rt_output_kind rt_training_csv_kind = {"a table of plans", NULL, NULL};
 
-static void write_number(FILE *file, double value)
-{
-    if (isfinite(value))
-        fprintf(file, ",%.12g", value);
-    else
-        fputc(',', file);
-}
-
 static void write_row(FILE *file, const struct rt_training_plan *plan, uint32_t i)
 {
     const struct rt_training_candidate *c = &plan->candidate[i];
@@ -562,12 +554,12 @@ static void write_row(FILE *file, const struct rt_training_plan *plan, uint32_t 
             v[RT_AXIS_DP], v[RT_AXIS_TP], v[RT_AXIS_PP], v[RT_AXIS_VP], v[RT_AXIS_CP], v[RT_AXIS_EP],
             rt_shard_kinds[v[RT_AXIS_SHARD]], v[RT_AXIS_SHARD_GPUS], rt_recomputes[v[RT_AXIS_RECOMPUTE]],
             v[RT_AXIS_MICRO_BATCH], c->microbatches, rt_training_fates[c->fate]);
-    write_number(file, c->bound_us / 1e3);
-    write_number(file, c->time_us / 1e3);
-    write_number(file, c->memory_bytes / RT_GIB);
-    write_number(file, c->joules);
-    write_number(file, rt_training_cost(plan, i, RT_COST_HOURS));
-    write_number(file, rt_training_cost(plan, i, RT_COST_MONEY));
+    rt_csv_write_number(file, c->bound_us / 1e3);
+    rt_csv_write_number(file, c->time_us / 1e3);
+    rt_csv_write_number(file, c->memory_bytes / RT_GIB);
+    rt_csv_write_number(file, c->joules);
+    rt_csv_write_number(file, rt_training_cost(plan, i, RT_COST_HOURS));
+    rt_csv_write_number(file, rt_training_cost(plan, i, RT_COST_MONEY));
     fputc('\n', file);
 }
 

@@ -613,14 +613,6 @@ struct rt_report *rt_serving_plan_report(const struct rt_serving_plan *plan)
 
 const struct rt_output_kind rt_serving_points_kind = {"a table of plans", NULL, NULL};
 
-static void write_number(FILE *file, double value)
-{
-    if (isfinite(value))
-        fprintf(file, ",%.12g", value);
-    else
-        fputc(',', file);
-}
-
 static void write_cut(FILE *file, int64_t servers, const struct rt_parallelism *cut)
 {
     if (servers > 0)
@@ -646,17 +638,17 @@ static void write_row(FILE *file, const struct rt_serving_plan *plan, size_t can
     write_cut(file, c->engines, &engine->cut);
     fprintf(file, ",%" PRId64 ",%s", rt_serving_users(plan, candidate),
             rt_serving_fates[plan->fate[candidate]]);
-    write_number(file, bounded ? c->most_user : NAN);
-    write_number(file, bounded ? c->most_gpu : NAN);
-    write_number(file, bounded ? c->least_ttft_us / 1e3 : NAN);
+    rt_csv_write_number(file, bounded ? c->most_user : NAN);
+    rt_csv_write_number(file, bounded ? c->most_gpu : NAN);
+    rt_csv_write_number(file, bounded ? c->least_ttft_us / 1e3 : NAN);
     for (size_t t = 0; t < RT_COUNT(times); t++)
-        write_number(file, numbers != NULL ? numbers[times[t]] / 1e3 : NAN);
-    write_number(file, rt_serving_user_rate(plan, candidate));
-    write_number(file, rt_serving_gpu_rate(plan, candidate));
-    write_number(file, numbers != NULL ? numbers[RT_PLANNED_REQUESTS] : NAN);
-    write_number(file, numbers != NULL ? numbers[RT_PLANNED_GOOD] : NAN);
-    write_number(file, numbers != NULL ? numbers[RT_PLANNED_INTERVAL] : NAN);
-    write_number(file, rt_serving_price(plan, candidate));
+        rt_csv_write_number(file, numbers != NULL ? numbers[times[t]] / 1e3 : NAN);
+    rt_csv_write_number(file, rt_serving_user_rate(plan, candidate));
+    rt_csv_write_number(file, rt_serving_gpu_rate(plan, candidate));
+    rt_csv_write_number(file, numbers != NULL ? numbers[RT_PLANNED_REQUESTS] : NAN);
+    rt_csv_write_number(file, numbers != NULL ? numbers[RT_PLANNED_GOOD] : NAN);
+    rt_csv_write_number(file, numbers != NULL ? numbers[RT_PLANNED_INTERVAL] : NAN);
+    rt_csv_write_number(file, rt_serving_price(plan, candidate));
     fputc('\n', file);
 }
 
