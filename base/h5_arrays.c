@@ -11,39 +11,21 @@
 /* Level 1: files a tenth larger than level 9 makes them, written 8 times faster. */
 enum { CHUNK = 16384, DEFLATE_LEVEL = 1 };
 
-static hid_t memory_type(enum rt_h5_type type)
+static hid_t type_of(enum rt_h5_type type, bool in_file)
 {
     switch (type) {
     case RT_H5_F32:
-        return H5T_NATIVE_FLOAT;
+        return in_file ? H5T_IEEE_F32LE : H5T_NATIVE_FLOAT;
     case RT_H5_F64:
-        return H5T_NATIVE_DOUBLE;
+        return in_file ? H5T_IEEE_F64LE : H5T_NATIVE_DOUBLE;
     case RT_H5_I32:
-        return H5T_NATIVE_INT32;
+        return in_file ? H5T_STD_I32LE : H5T_NATIVE_INT32;
     case RT_H5_I64:
-        return H5T_NATIVE_INT64;
+        return in_file ? H5T_STD_I64LE : H5T_NATIVE_INT64;
     case RT_H5_U8:
-        return H5T_NATIVE_UINT8;
+        return in_file ? H5T_STD_U8LE : H5T_NATIVE_UINT8;
     default:
-        return H5T_NATIVE_UINT32;
-    }
-}
-
-static hid_t file_type(enum rt_h5_type type)
-{
-    switch (type) {
-    case RT_H5_F32:
-        return H5T_IEEE_F32LE;
-    case RT_H5_F64:
-        return H5T_IEEE_F64LE;
-    case RT_H5_I32:
-        return H5T_STD_I32LE;
-    case RT_H5_I64:
-        return H5T_STD_I64LE;
-    case RT_H5_U8:
-        return H5T_STD_U8LE;
-    default:
-        return H5T_STD_U32LE;
+        return in_file ? H5T_STD_U32LE : H5T_NATIVE_UINT32;
     }
 }
 
@@ -106,9 +88,9 @@ static hid_t create_array(struct rt_h5 *file, const struct rt_h5_array *array, h
     hid_t space = H5Screate_simple(1, &extent, &most), creation = creation_properties(array->type, count);
     bool set = array->names == NULL || named >= 0;
     if (set && missing != NULL)
-        set = H5Pset_fill_value(creation, named >= 0 ? named : memory_type(array->type), missing) >= 0;
+        set = H5Pset_fill_value(creation, named >= 0 ? named : type_of(array->type, false), missing) >= 0;
     creation = rt_h5_properties(creation, set);
-    hid_t dataset = H5Dcreate2(file->id, array->path, named >= 0 ? named : file_type(array->type), space,
+    hid_t dataset = H5Dcreate2(file->id, array->path, named >= 0 ? named : type_of(array->type, true), space,
                                H5P_DEFAULT, creation, H5P_DEFAULT);
     H5Pclose(creation);
     H5Sclose(space);
@@ -134,7 +116,7 @@ int rt_h5_write(struct rt_h5 *file, const struct rt_h5_array *array, const void 
     if (dataset < 0)
         status = rt_h5_fail_write(file, array->path);
     else
-        status = write_values(file, array, dataset, named >= 0 ? named : memory_type(array->type), base,
+        status = write_values(file, array, dataset, named >= 0 ? named : type_of(array->type, false), base,
                               stride, count);
     if (dataset >= 0 && H5Dclose(dataset) < 0 && status == RT_OK)
         status = rt_h5_fail_write(file, array->path);
@@ -391,7 +373,7 @@ int rt_h5_read(struct rt_h5 *file, const struct rt_h5_array *array, void *base, 
     }
     char *packed = stride == size ? base : rt_malloc(count * size);
     hid_t stored = array->names != NULL ? H5Dget_type(dataset) : -1;
-    hid_t type = stored >= 0 ? stored : memory_type(array->type);
+    hid_t type = stored >= 0 ? stored : type_of(array->type, false);
     if (count > 0 && H5Dread(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, packed) < 0)
         status = rt_h5_fail_read(file, array->path);
     if (status == RT_OK && stored >= 0)

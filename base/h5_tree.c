@@ -3,6 +3,7 @@
 #include "base/array.h"
 #include "base/h5_chunks.h"
 #include "base/printable.h"
+#include "base/text.h"
 
 #include <endian.h>
 #include <fcntl.h>
@@ -334,7 +335,7 @@ static bool take_link(struct rt_h5_tree *tree, struct rt_h5_object *object, stru
         return false;
     RT_GROW(object->children, object->child_count, 1, object->child_room);
     struct child *child = &object->children[object->child_count++];
-    *child = (struct child){rt_format("%.*s", (int)length, name), rt_calloc(1, sizeof *child->object)};
+    *child = (struct child){rt_strndup(name, length), rt_calloc(1, sizeof *child->object)};
     return read_object(tree, address, depth + 1, child->object);
 }
 
@@ -595,7 +596,8 @@ const struct rt_h5_object *rt_h5_tree_at(const struct rt_h5_tree *tree, const ch
         const struct rt_h5_object *next = NULL;
         size_t length = strcspn(path, "/");
         for (size_t i = 0; next == NULL && i < object->child_count; i++)
-            if (strncmp(object->children[i].name, path, length) == 0 &&
+            if (object->children[i].name[0] == path[0] &&
+                strncmp(object->children[i].name, path, length) == 0 &&
                 object->children[i].name[length] == '\0')
                 next = object->children[i].object;
         object = next;
@@ -682,7 +684,7 @@ bool rt_h5_object_text(const struct rt_h5_object *object, const char *name, char
     uint64_t size = number(&type, 4);
     if (type.bad || size > attribute->value.size)
         return false;
-    char *copy = rt_format("%.*s", (int)size, (const char *)attribute->value.at);
+    char *copy = rt_strndup((const char *)attribute->value.at, size);
     bool good = rt_is_utf8(copy) && rt_is_utf8(name);
     if (good)
         *text = copy;

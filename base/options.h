@@ -140,18 +140,10 @@ struct rt_option {
 #define RT_MANY INT64_MAX
 /* clang-format on */
 
-int rt_read_flag(const struct rt_option_value *field, const char *option, const char *text, void *value);
-int rt_read_text(const struct rt_option_value *field, const char *option, const char *text, void *value);
-int rt_read_list(const struct rt_option_value *field, const char *option, const char *text, void *value);
-int rt_read_items(const struct rt_option_value *field, const char *option, const char *text, void *value);
-int rt_read_integer(const struct rt_option_value *field, const char *option, const char *text, void *value);
-int rt_read_real(const struct rt_option_value *field, const char *option, const char *text, void *value);
-int rt_read_seconds(const struct rt_option_value *field, const char *option, const char *text, void *value);
-int rt_read_milliseconds(const struct rt_option_value *field, const char *option, const char *text,
-                         void *value);
-int rt_read_choice(const struct rt_option_value *field, const char *option, const char *text, void *value);
-int rt_read_shard(const struct rt_option_value *field, const char *option, const char *text, void *value);
-int rt_read_own(const struct rt_option_value *field, const char *option, const char *text, void *value);
+typedef int rt_option_reader(const struct rt_option_value *field, const char *option, const char *text,
+                             void *value);
+rt_option_reader rt_read_flag, rt_read_text, rt_read_list, rt_read_items, rt_read_integer, rt_read_real,
+    rt_read_seconds, rt_read_milliseconds, rt_read_choice, rt_read_shard, rt_read_own;
 
 /* For .check: RT_EUSAGE where a text that goes into a file is not UTF-8. */
 int rt_check_utf8(const char *option, const char *text);

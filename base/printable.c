@@ -35,12 +35,14 @@ static size_t next(const char *text, bool lines, char piece[static 8])
 {
     unsigned code = 0;
     size_t length = rt_utf8(text, &code);
+    if (length > 0 && (!rt_is_control(code) || (lines && code == '\n'))) {
+        memcpy(piece, text, length);
+        piece[length] = '\0';
+        return length;
+    }
     if (length == 0)
-        snprintf(piece, 8, "\\x%02x", (unsigned char)text[0]);
-    else if (!rt_is_control(code) || (lines && code == '\n'))
-        snprintf(piece, 8, "%.*s", (int)length, text);
-    else
-        snprintf(piece, 8, code < 0x80 ? "\\x%02x" : "\\u%04x", code);
+        code = (unsigned char)text[0];
+    snprintf(piece, 8, length == 0 || code < 0x80 ? "\\x%02x" : "\\u%04x", code);
     return length > 0 ? length : 1;
 }
 

@@ -18,6 +18,15 @@ bool rt_ends_with(const char *text, const char *end)
     return length >= tail && strcmp(text + length - tail, end) == 0;
 }
 
+char *rt_strndup(const char *text, size_t length)
+{
+    length = strnlen(text, length);
+    char *copy = rt_malloc(length + 1);
+    memcpy(copy, text, length);
+    copy[length] = '\0';
+    return copy;
+}
+
 static void reserve(struct rt_text *text, size_t more)
 {
     RT_GROW(text->text, text->length, more + 1, text->capacity);

@@ -22,6 +22,8 @@ char *rt_text_take(struct rt_text *text);
 void rt_text_release(struct rt_text *text);
 
 bool rt_ends_with(const char *text, const char *end);
+/* A copy of its first `length` letters, or of all that there are. Free with free(). */
+char *rt_strndup(const char *text, size_t length);
 
 /* A copy of the text as a terminal may print it (printable.h). */
 char *rt_text_printable(const char *text, bool lines);

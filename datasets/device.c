@@ -179,8 +179,7 @@ static void list_names_of(size_t board, const char *key, const char *end)
         size_t length = strcspn(++at, "\"");
         RT_GROW(board_names, name_count, 1, name_capacity);
         struct board_name *name = &board_names[name_count++];
-        *name = (struct board_name){board, end[0] == ']', rt_format("%.*s", (int)length, at),
-                                    rt_malloc(length + 1)};
+        *name = (struct board_name){board, end[0] == ']', rt_strndup(at, length), rt_malloc(length + 1)};
         normalise(at, length, name->plain, length + 1);
         at += length + 1;
     }
@@ -285,7 +284,7 @@ static size_t board_length(const char *name, size_t length, const char **profile
 /* Makes the slice of that profile (`length` letters) of the board in *out. */
 static int take_slice(const struct rt_mig *mig, const char *profile, size_t length, struct rt_device *out)
 {
-    char *name = rt_format("%.*s", (int)length, profile), *names = rt_mig_profile_names(mig);
+    char *name = rt_strndup(profile, length), *names = rt_mig_profile_names(mig);
     const struct rt_mig_profile *row = rt_mig_profile_named(mig, name);
     int status = RT_OK;
     if (row != NULL)
@@ -452,7 +451,7 @@ static int load_file(const char *path, struct rt_device *out, struct rt_mig *mig
 
 static bool is_file(const char *spec, size_t length)
 {
-    char *name = rt_format("%.*s", (int)length, spec);
+    char *name = rt_strndup(spec, length);
     bool found = rt_file_is_there(name);
     free(name);
     return found;
@@ -463,7 +462,7 @@ static int find_board(const char *spec, size_t length, struct rt_device *out, st
                       const char **profile)
 {
     size_t board = is_file(spec, length) ? length : board_length(spec, length, profile);
-    char *name = rt_format("%.*s", (int)board, spec);
+    char *name = rt_strndup(spec, board);
     int status = is_file(spec, board) ? load_file(name, out, mig) : find_in_catalogue(name, board, out, mig);
     free(name);
     return status;
@@ -490,7 +489,7 @@ int rt_device_mig(const char *spec, struct rt_device *board, struct rt_mig *out)
 static int find_part(const char *spec, size_t length, struct rt_device *out)
 {
     double sms, of;
-    char *name = rt_format("%.*s", (int)length, spec);
+    char *name = rt_strndup(spec, length);
     size_t whole = rt_share_parse(name, &sms, &of);
     int status = find_plain(spec, whole > 0 ? whole : length, out);
     if (status == RT_OK && whole > 0)
@@ -521,7 +520,7 @@ void rt_device_reads(const char *spec, struct rt_names *paths)
     size_t length = strcspn(spec, ",");
     const char *profile;
     length = is_file(spec, length) ? length : board_length(spec, length, &profile);
-    rt_names_add(paths, rt_format("%.*s", (int)length, spec));
+    rt_names_add(paths, rt_strndup(spec, length));
 }
 
 /* ---- names, for a shell ---- */

@@ -547,10 +547,12 @@ static void gather(struct walk *walk, size_t block)
 {
     const struct rt_graph *graph = walk->graph;
     double bytes = 0;
+    if (!(parts(walk, NULL, RT_SHARD_PARAMETERS) > 1))
+        return;
     for (uint32_t n = graph->blocks[block].node;
          n < graph->blocks[block].node + graph->blocks[block].node_count; n++)
         bytes += graph->nodes[n].parameters * weight_width(graph, &graph->nodes[n]);
-    if (!(parts(walk, NULL, RT_SHARD_PARAMETERS) > 1) || !(bytes > 0))
+    if (!(bytes > 0))
         return;
     let_go(walk, &walk->gathered[0]);
     walk->gathered[0] = walk->gathered[1];
