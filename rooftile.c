@@ -63,9 +63,8 @@ static void start_with_threads(char **argv, char **environment, size_t room)
  * than there is room for. */
 static void check_memory(int argc, char **argv, char **environment)
 {
-    static const char sentence[] =
-        "rooftile: the address space of this process is limited to less than the 256 MiB "
-        "that it needs; raise the limit (ulimit -v)\n";
+    static const char sentence[] = "rooftile: the address space of this process is limited to less than the "
+                                   "256 MiB that it needs; raise the limit (ulimit -v)\n";
     size_t room = rt_threads_room();
     const char *given = find_variable(environment, BLAS_THREADS);
     size_t wanted = given != NULL ? strtoul(given, NULL, 10) : 0;
@@ -124,11 +123,10 @@ static int check_environment(void)
 {
     if (rt_time_is_given_right())
         return RT_OK;
-    return rt_fail(
-        RT_EUSAGE,
-        "SOURCE_DATE_EPOCH=%.40s: is no time; it must be a whole number of seconds since 1970, of a year "
-        "up to 9999; correct or unset it",
-        getenv("SOURCE_DATE_EPOCH"));
+    return rt_fail(RT_EUSAGE,
+                   "SOURCE_DATE_EPOCH=%.40s: is no time; it must be a whole number of seconds since 1970, of "
+                   "a year up to 9999; correct or unset it",
+                   getenv("SOURCE_DATE_EPOCH"));
 }
 
 /* ---- --version: what the program is built of, and what it finds ---- */

@@ -87,8 +87,7 @@ static const struct rt_option options[] = {
     {"plan", 0, "PLAN", RT_TEXT(struct arguments, plan, .reads = rt_reads_path, .suggests = rt_plan_suggest),
      "quick: a minute on a CPU; kernels: what a predictor of GPUs is trained on; models: every kernel of the "
      "zoo's models; calibrate: the few shapes that `rooftile calibrate` needs of a GPU; or a file with a "
-     "line "
-     "per shape: bmm,batch=8,m=64,n=64,k=64,dtype=bf16 (default quick)"},
+     "line per shape: bmm,batch=8,m=64,n=64,k=64,dtype=bf16 (default quick)"},
     {"count", 0, "N", RT_INTEGER(struct arguments, count, 1, 1000000),
      "Only the first shapes of the plan (default: of quick 2000, of kernels 4000, else all)"},
     {"ops", 0, "LIST", RT_TEXT(struct arguments, ops, .suggests = rt_op_suggest),
@@ -124,8 +123,7 @@ static const struct rt_option options[] = {
      "(default: both, of the cpu backend cold)"},
     {"repeat-every", 0, "TIME", RT_SECONDS(struct arguments, job.repeat_s, 0, 86400),
      "Measure one kernel of each device again so often, so that `dataset validate` sees the session drift; "
-     "0s: "
-     "never (default 60s, of the synthetic backend never)"},
+     "0s: never (default 60s, of the synthetic backend never)"},
     {"energy", 0, NULL, RT_FLAG(struct arguments, job.energy),
      "Also run each kernel long enough to read the device's energy counter"},
     {"hang-limit", 0, "TIME", RT_SECONDS(struct arguments, job.hang_limit_s, 0.001, 1e6),
@@ -620,12 +618,11 @@ const struct rt_command rt_command_collect = {
     .also = "measure benchmark bench profile",
     .brief = "measure kernels on the devices of this machine",
     .about = "Measures the kernels of a plan, each on every device, and writes a dataset.",
-    .details =
-        "The plan is ordered so that it may be stopped anywhere. Results are saved every few seconds: after "
-        "Ctrl-C, kill -9 or a power cut the same command goes on where it was. A kernel that crashes, hangs "
-        "or loses its device is marked as failed, and the rest goes on.\n\n"
-        "Example: a minute on this machine, where one thread and all threads are two devices:\n"
-        "  rooftile collect -o cpu.h5 --budget 60s",
+    .details = "The plan is ordered so that it may be stopped anywhere. Results are saved every few seconds: "
+               "after Ctrl-C, kill -9 or a power cut the same command goes on where it was. A kernel that "
+               "crashes, hangs or loses its device is marked as failed, and the rest goes on.\n\n"
+               "Example: a minute on this machine, where one thread and all threads are two devices:\n"
+               "  rooftile collect -o cpu.h5 --budget 60s",
     RT_RUNS(run, struct arguments, options),
     .operands = RT_NO_OPERANDS("the output is named with -o"),
     .set_defaults = set_defaults,

@@ -333,8 +333,7 @@ static void report_probed(struct rt_report *report, const struct probed_list *li
         const struct rt_device_field *field = &rt_device_fields[item->field];
         rt_report_add_note(
             report, "probed",
-            "%s of %s was probed as %.6g to %.6g %s; the largest, which is nearest to the peak, is "
-            "kept",
+            "%s of %s was probed as %.6g to %.6g %s; the largest, which is nearest to the peak, is kept",
             field->key, item->device, item->low, item->high, field->units);
     }
 }
@@ -516,9 +515,8 @@ static const struct rt_command info = {
     .name = "info",
     .brief = "what a dataset holds",
     .operands_usage = "DATA.h5",
-    .about =
-        "Prints what a dataset holds: where it comes from, counts per op, device, dtype and split, ranges, "
-        "flags, attributes.",
+    .about = "Prints what a dataset holds: where it comes from, counts per op, device, dtype and split, "
+             "ranges, flags, attributes.",
     .details = "Example:\n  rooftile dataset info data.h5",
     RT_RUNS(run_info, struct arguments, info_options),
     .operands = ONE_DATASET,
@@ -531,8 +529,7 @@ static const struct rt_option import_options[] = {
              .required = "say what it is: --format neusight, aiconfigurator, csv, workloads or table",
              .suggests = rt_import_suggest),
      "neusight, aiconfigurator, csv (what export wrote), workloads (runs of models), or table: a row a "
-     "kernel with op, dtype, "
-     "device, the op's dims by their names, such as m, n, k, and us"},
+     "kernel with op, dtype, device, the op's dims by their names, such as m, n, k, and us"},
     {"gpu", 0, "NAME", RT_TEXT(struct arguments, gpu, .suggests = rt_device_suggest, .also = "device"),
      "The device of a table that has no column of that name"},
     {"output", 'o', "FILE.h5", RT_TEXT(struct arguments, out, WRITES_DATASET), "The dataset to write"},
@@ -552,15 +549,12 @@ static const struct rt_command import = {
     .name = "import",
     .brief = "turn the measurements of others into a dataset",
     .operands_usage = "FILE-OR-FOLDER",
-    .about =
-        "Turns the measurements of others into a dataset. The columns of a file decide what it is. Ends with "
-        "a table: rows read, kept, dropped as duplicates, refused (with file, line and reason), tiles that "
-        "could not be read.",
-    .details =
-        "A refused row is no failure; a source from which nothing was kept is one, and with --strict any "
-        "refusal. scripts/corpora/traces.py makes csv of what nsys, torch.profiler and nvbench "
-        "timed.\n\nExample:\n  rooftile dataset import --format neusight NeuSight -o "
-        "neusight.h5",
+    .about = "Turns the measurements of others into a dataset. The columns of a file decide what it is. Ends "
+             "with a table: rows read, kept, dropped as duplicates, refused (with file, line and reason), "
+             "tiles that could not be read.",
+    .details = "A refused row is no failure; a source from which nothing was kept is one, and with --strict "
+               "any refusal. scripts/corpora/traces.py makes csv of what nsys, torch.profiler and nvbench "
+               "timed.\n\nExample:\n  rooftile dataset import --format neusight NeuSight -o neusight.h5",
     RT_RUNS(run_import, struct arguments, import_options),
     .operands =
         RT_OPERANDS(struct arguments, names, 1, 1, "the file or folder to import", .reads = rt_reads_path),
@@ -579,11 +573,9 @@ static const struct rt_command export = {
     .name = "export",
     .brief = "write a dataset as a folder of CSV files",
     .operands_usage = "DATA.h5",
-    .about =
-        "Writes a dataset as a folder of CSV files: samples.csv, workloads.csv, devices.csv, groups.csv, "
-        "strings.csv, dims.csv, meta.csv. `rooftile dataset import --format csv` makes the same dataset of "
-        "it again, "
-        "byte for byte.",
+    .about = "Writes a dataset as a folder of CSV files: samples.csv, workloads.csv, devices.csv, "
+             "groups.csv, strings.csv, dims.csv, meta.csv. `rooftile dataset import --format csv` makes the "
+             "same dataset of it again, byte for byte.",
     .details = "scripts/dataset_parquet.py makes Parquet of the folder, a column for each dim by its name.\n"
                "Example:\n  rooftile dataset export --format csv data.h5 -o data/",
     RT_RUNS(run_export, struct arguments, export_options),
@@ -596,8 +588,7 @@ static const struct rt_option merge_options[] = {
     OVERWRITE_DATASET,
     {"sort", 0, NULL, RT_FLAG(struct arguments, sort),
      "By device, op, dtype and shape, whatever the order of the files: shards of a collection become what "
-     "the "
-     "whole becomes"},
+     "the whole becomes"},
     ROW_JSON,
     ROW_QUIET,
 };
@@ -606,9 +597,8 @@ static const struct rt_command merge = {
     .name = "merge",
     .brief = "put datasets together",
     .operands_usage = "A.h5 B.h5...",
-    .about =
-        "Puts datasets together. Refuses devices of one name with different numbers; drops exact duplicates "
-        "and counts them.",
+    .about = "Puts datasets together. Refuses devices of one name with different numbers; drops exact "
+             "duplicates and counts them.",
     .details = "Examples:\n  rooftile dataset merge monday.h5 tuesday.h5 -o week.h5\n"
                "  rooftile dataset merge --sort shard1.h5 shard2.h5 -o all.h5",
     RT_RUNS(run_merge, struct arguments, merge_options),
@@ -628,11 +618,9 @@ static const struct rt_command validate = {
     .name = "validate",
     .brief = "check a dataset",
     .operands_usage = "DATA.h5",
-    .about =
-        "Checks a dataset: checksums, units, ranges, duplicates, devices, samples that are faster than the "
-        "roofline of their GPU allows, the health of sessions. One line per check; exit status 1 where one "
-        "fails, or a "
-        "session is refused.",
+    .about = "Checks a dataset: checksums, units, ranges, duplicates, devices, samples that are faster than "
+             "the roofline of their GPU allows, the health of sessions. One line per check; exit status 1 "
+             "where one fails, or a session is refused.",
     .details = "Example:\n  rooftile dataset validate data.h5 --max-impossible 10",
     RT_RUNS(run_validate, struct arguments, validate_options),
     .operands = ONE_DATASET,

@@ -100,8 +100,8 @@ static void add_catalogue_plot(struct rt_report *report, const struct rt_device 
     }
     struct rt_plot *plot =
         rt_plot_new("Peak against bandwidth",
-                    "The peak of the 16-bit matrix units of the %zu GPUs that have some, against "
-                    "the bandwidth of their memory. The %s has the most: %s GB/s.",
+                    "The peak of the 16-bit matrix units of the %zu GPUs that have some, against the "
+                    "bandwidth of their memory. The %s has the most: %s GB/s.",
                     shown, devices[widest].name, rt_number_text(devices[widest].bandwidth_gbs).text);
     rt_plot_axes(plot, "memory bandwidth, GB/s", RT_SCALE_LOG, "16-bit peak, TFLOP/s", RT_SCALE_LOG);
     for (size_t first = 0; first < count; first++) {

@@ -72,8 +72,8 @@ static const struct rt_option options[] = {
     {"checkpoint-every", 0, "SECONDS", RT_SECONDS(struct arguments, train.checkpoint_seconds, 0, 1e9),
      "Least time between checkpoints, OUTPUT.checkpoint"},
     {"keep-all", 0, NULL, RT_FLAG(struct arguments, train.keep_all),
-     "Fit also to sessions that look throttled and to kernels faster than their roofline (default: named "
-     "and left out)"},
+     "Fit also to sessions that look throttled and to kernels faster than their roofline (default: named and "
+     "left out)"},
     {"no-intervals", 0, NULL, RT_FLAG(struct arguments, train.no_intervals),
      "Do not fit once more without each device: forecasts then carry no intervals"},
     {"resume", 0, NULL, RT_FLAG(struct arguments, train.resume),
@@ -95,12 +95,11 @@ static void set_defaults(void *value)
 /* A predictor that was fitted to the test part, too, can be judged by held-out GPUs only. */
 static void add_next(struct rt_report *report, const struct rt_train_options *train, const char *data)
 {
-    rt_report_add_note(
-        report, NULL,
-        "train, validation: what it was fitted to and stopped by; test: kept for `rooftile evaluate`; "
-        "left out: held out, not timed,\ntile unknown, peak unknown (of the GPU in that dtype), "
-        "impossible (faster than the GPU's peaks allow), stray, throttled, refused (by the health of their "
-        "session), repeats (of one kernel, to see drift)");
+    rt_report_add_note(report, NULL,
+                       "train, validation: what it was fitted to and stopped by; test: kept for `rooftile "
+                       "evaluate`; left out: held out, not timed,\ntile unknown, peak unknown (of the GPU in "
+                       "that dtype), impossible (faster than the GPU's peaks allow), stray, throttled, "
+                       "refused (by the health of their session), repeats (of one kernel, to see drift)");
     bool judged = !train->split.all || train->held_out_gpus.count > 0;
     if (judged)
         rt_report_add_note(report, NULL, "next: rooftile evaluate --predictor %s %s", train->out, data);
@@ -134,11 +133,10 @@ static int check_outputs(const struct rt_command_line *line)
     bool is_there = access(checkpoint, F_OK) == 0, replace = arguments->overwrite || arguments->train.resume;
     int status = rt_outputs_check(line);
     if (status == RT_OK && is_there && !replace)
-        status =
-            rt_fail(RT_EUSAGE,
-                    "%s: is of a training that did not end; go on from it with --resume, or start over with "
-                    "--overwrite",
-                    checkpoint);
+        status = rt_fail(RT_EUSAGE,
+                         "%s: is of a training that did not end; go on from it with --resume, or start over "
+                         "with --overwrite",
+                         checkpoint);
     if (status == RT_OK)
         status = rt_output_check("-o", checkpoint, &rt_checkpoint_kind, replace, &arguments->data);
     free(checkpoint);
@@ -175,15 +173,14 @@ const struct rt_command rt_command_train = {
     .operands_usage = "DATA.h5...",
     .about =
         "Fits one network per op family to the samples of DATA.h5 and writes them to one predictor file.",
-    .details =
-        "Same data, options, seed and threads give the same bytes. Ctrl-C leaves the best so far in the "
-        "output; after Ctrl-C or a crash the same command with --resume goes on where the last checkpoint "
-        "was.\n\n"
-        "linear and wave-scaling are baselines without a network, fitted in seconds: the options of training "
-        "do not apply to them.\n\n"
-        "Example: hold the A100 out, then see how wrong the forecasts for it are:\n"
-        "  rooftile train data.h5 -o predictor.h5 --hold-out-gpu A100\n"
-        "  rooftile evaluate --predictor predictor.h5 data.h5",
+    .details = "Same data, options, seed and threads give the same bytes. Ctrl-C leaves the best so far in "
+               "the output; after Ctrl-C or a crash the same command with --resume goes on where the last "
+               "checkpoint was.\n\n"
+               "linear and wave-scaling are baselines without a network, fitted in seconds: the options of "
+               "training do not apply to them.\n\n"
+               "Example: hold the A100 out, then see how wrong the forecasts for it are:\n"
+               "  rooftile train data.h5 -o predictor.h5 --hold-out-gpu A100\n"
+               "  rooftile evaluate --predictor predictor.h5 data.h5",
     RT_RUNS(run, struct arguments, options),
     .set_defaults = set_defaults,
     .operands = RT_OPERANDS(struct arguments, data, 1, RT_MANY, "at least one dataset, DATA.h5",

@@ -71,8 +71,8 @@ static void set_defaults(void *values)
 static int check_arguments(const struct arguments *arguments)
 {
     if (arguments->model == NULL)
-        return rt_fail(RT_EUSAGE, "say which model: --model NAME, config.json or opgraph.csv; --list prints "
-                                  "the names");
+        return rt_fail(RT_EUSAGE,
+                       "say which model: --model NAME, config.json or opgraph.csv; --list prints the names");
     if (arguments->json && arguments->dot)
         return rt_fail(RT_EUSAGE, "--json and --dot exclude each other");
     if (arguments->reports.count > 0 && arguments->dot)

@@ -141,13 +141,12 @@ const struct rt_command rt_command_compare = {
     .about =
         "Says what changed from A to B and by how much: what is in one alone (devices, drivers, libraries, "
         "families), and how long what both have takes in B as a share of A, by family and dtype.",
-    .details =
-        "Datasets: kernels and runs that both measured on the same device, or on the one of each. Predictors "
-        "and GPUs: the kernels of a few models' steps, forecast.\n\n"
-        "Example: two drivers, two GPUs, two predictors\n"
-        "  rooftile compare driver-550.h5 driver-570.h5\n"
-        "  rooftile compare H100 B200\n"
-        "  rooftile compare pretrained mine.p.h5 --gpu H100",
+    .details = "Datasets: kernels and runs that both measured on the same device, or on the one of each. "
+               "Predictors and GPUs: the kernels of a few models' steps, forecast.\n\n"
+               "Example: two drivers, two GPUs, two predictors\n"
+               "  rooftile compare driver-550.h5 driver-570.h5\n"
+               "  rooftile compare H100 B200\n"
+               "  rooftile compare pretrained mine.p.h5 --gpu H100",
     RT_RUNS(run, struct arguments, options),
     .in_library = true,
     .operands = RT_OPERANDS(struct arguments, names, 2, 2, "two datasets, predictors or GPUs", .once = false),

@@ -47,10 +47,11 @@ static int read_workloads(const char *option, const char *text, void *value)
 
 static const struct rt_option options[] = {
     {"predictor", 'p', "P.h5",
-     RT_LIST(struct arguments, predictors,
-             .required = "say what to evaluate: --predictor pretrained, roofline, or P.h5 (`rooftile train` "
-                         "makes one)",
-             .reads = rt_predictor_reads, .suggests = rt_predictor_suggest),
+     RT_LIST(
+         struct arguments, predictors,
+         .required =
+             "say what to evaluate: --predictor pretrained, roofline, or P.h5 (`rooftile train` makes one)",
+         .reads = rt_predictor_reads, .suggests = rt_predictor_suggest),
      "A predictor file, or \"roofline\"; the first is shown in full, the others beside it"},
     {"gpu", 0, "NAME", RT_ITEMS(struct arguments, gpus, .specs = true, .suggests = rt_device_suggest),
      "Only the device of that name, or those with that word or words in their names"},
@@ -63,11 +64,8 @@ static const struct rt_option options[] = {
     {"quiet", 'q', NULL, RT_FLAG(struct arguments, quiet), "No progress on stderr"},
     {"by", 0, "NAME", RT_LIST(struct arguments, by),
      "Errors for each value of NAME too: of kernels gpu, dtype, phase, kind (of convolutions), a dim or an "
-     "attribute of their "
-     "group; of runs gpu, model, batch, seq, option, dtype, or an attribute such as backend; of several with "
-     "commas "
-     "between, for each "
-     "combination"},
+     "attribute of their group; of runs gpu, model, batch, seq, option, dtype, or an attribute such as "
+     "backend; of several with commas between, for each combination"},
     RT_HEADING("Of kernels:"),
     {"split", 0, "PART", RT_OWN(struct arguments, part, rt_part_read),
      "test, train, validation or all (default test)"},
@@ -92,14 +90,12 @@ static const struct rt_option options[] = {
      "Published forecasts beside: columns device, workload, measured_ms, and any that end in _ms"},
     {"graphs", 0, "FOLDER", RT_TEXT(struct arguments, graphs, .reads = rt_reads_path),
      "Take graphs out of FOLDER where they are there, not those built here: ONNX models (MODEL.onnx), "
-     "operator "
-     "graphs (NeuSight's CSV)"},
+     "operator graphs (NeuSight's CSV)"},
     {"fallback", 0, NULL, RT_FLAG(struct arguments, fallback),
      "Take the roofline where a predictor has no network for an op"},
     {"from-whole", 0, NULL, RT_FLAG(struct arguments, from_whole),
      "Only runs on MIG slices and other parts of a GPU, forecast from the measured time of the same run on "
-     "the "
-     "whole"},
+     "the whole"},
     RT_HEADING("Of LLM servers under load:"),
     {"serving", 0, "RUNS.csv", RT_TEXT(struct arguments, serving, .reads = rt_reads_path),
      "Simulate the measured runs of RUNS.csv (docs/guide/evaluate.md has its columns) in place of DATA.h5: "
@@ -162,10 +158,10 @@ static int choose_dtypes(const struct rt_names *names, bool *dtypes)
     for (size_t i = 0; i < names->count; i++) {
         int dtype = rt_dtype_find(names->name[i]);
         if (dtype < 0)
-            return rt_fail(RT_ENOTFOUND,
-                           "--dtype %s: there is no element type of that name; fp32, tf32, fp16, bf16 and "
-                           "fp8 are some",
-                           names->name[i]);
+            return rt_fail(
+                RT_ENOTFOUND,
+                "--dtype %s: there is no element type of that name; fp32, tf32, fp16, bf16 and fp8 are some",
+                names->name[i]);
         dtypes[dtype] = true;
     }
     return RT_OK;
@@ -179,11 +175,11 @@ static int check_models(const struct rt_names *models, const struct rt_dataset *
         for (size_t w = 0; !found && w < dataset->workload_count; w++)
             found = rt_name_matches(rt_workload_name(dataset, &dataset->workloads[w]).model, models->name[i]);
         if (!found && dataset->workload_count > 0)
-            return rt_fail(
-                RT_ENOTFOUND,
-                "--model %s: no workload of the data is of a model of that name; it has %s, for one "
-                "(`rooftile dataset info` lists them); '%s*' is all that begin so",
-                models->name[i], rt_workload_name(dataset, &dataset->workloads[0]).model, models->name[i]);
+            return rt_fail(RT_ENOTFOUND,
+                           "--model %s: no workload of the data is of a model of that name; it has %s, for "
+                           "one (`rooftile dataset info` lists them); '%s*' is all that begin so",
+                           models->name[i], rt_workload_name(dataset, &dataset->workloads[0]).model,
+                           models->name[i]);
     }
     return RT_OK;
 }
@@ -360,25 +356,21 @@ const struct rt_command rt_command_evaluate = {
     .brief = "report how far forecasts are from measurements",
     .operands_usage = "DATA.h5...",
     .about = "Forecasts the samples of DATA.h5 and reports how far the forecasts are from the measurements: "
-             "per op "
-             "and device, and pooled, beside the roofline. With --workloads: the whole models in DATA.h5, "
-             "per GPU, "
-             "model, mode and option, beside the sum of their kernels measured alone.",
-    .details =
-        "The test split holds what a source marked as test; unmarked shapes are assigned by the rule in the "
-        "(first) predictor file, as in `rooftile train`. On a held-out device every sample is unseen, and "
-        "the "
-        "split still chooses test rows, so that numbers compare across devices. What a predictor was "
-        "calibrated to is never judged. All predictors are judged on the same rows. docs/guide/evaluate.md "
-        "defines the numbers.\n\n"
-        "Example: the A100 was held out from predictor.h5; how wrong are its matrix products?\n"
-        "  rooftile evaluate --predictor predictor.h5 data.h5 --gpu A100 \\\n"
-        "    --op linear --op bmm --report a100.txt\n"
-        "Example: how wrong are whole models, beside published forecasts of them?\n"
-        "  rooftile evaluate --predictor predictor.h5 --workloads data.h5 \\\n"
-        "    --compare published_e2e.csv\n"
-        "Example: how wrong are LLM servers under load, by server and model?\n"
-        "  rooftile evaluate --predictor predictor.h5 --serving runs.csv --by backend,model",
+             "per op and device, and pooled, beside the roofline. With --workloads: the whole models in "
+             "DATA.h5, per GPU, model, mode and option, beside the sum of their kernels measured alone.",
+    .details = "The test split holds what a source marked as test; unmarked shapes are assigned by the rule "
+               "in the (first) predictor file, as in `rooftile train`. On a held-out device every sample is "
+               "unseen, and the split still chooses test rows, so that numbers compare across devices. What "
+               "a predictor was calibrated to is never judged. All predictors are judged on the same rows. "
+               "docs/guide/evaluate.md defines the numbers.\n\n"
+               "Example: the A100 was held out from predictor.h5; how wrong are its matrix products?\n"
+               "  rooftile evaluate --predictor predictor.h5 data.h5 --gpu A100 \\\n"
+               "    --op linear --op bmm --report a100.txt\n"
+               "Example: how wrong are whole models, beside published forecasts of them?\n"
+               "  rooftile evaluate --predictor predictor.h5 --workloads data.h5 \\\n"
+               "    --compare published_e2e.csv\n"
+               "Example: how wrong are LLM servers under load, by server and model?\n"
+               "  rooftile evaluate --predictor predictor.h5 --serving runs.csv --by backend,model",
     RT_RUNS(run, struct arguments, options),
     .set_defaults = set_defaults,
     .in_library = true,

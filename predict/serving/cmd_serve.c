@@ -73,9 +73,7 @@ static const struct rt_option options[] = {
      "Tokens of an output, likewise"},
     {"range-ratio", 0, "R", RT_NUMBER(struct arguments, range_ratio, 0, 1),
      "Ratio: lengths even between R x --isl and --isl, and likewise of --osl, as --random-range-ratio of "
-     "InferenceX "
-     "(0.8 "
-     "there)"},
+     "InferenceX (0.8 there)"},
     {"image", 0, "N", RT_INTEGER(struct arguments, step.image, 1, RT_MOST_PIXELS),
      "Side in pixels of the images of a prompt, beside its --isl tokens of text (models with a tower of "
      "images)"},
@@ -127,8 +125,7 @@ static const struct rt_option options[] = {
      "Tokens that a replica's cache holds (default: as many as fit)"},
     {"host-cache", 0, "GIB", RT_NUMBER(struct arguments, host_gib, 0, 1e6),
      "Memory of the host that keeps prefixes which the GPUs' cache gives up, GiB a replica; they come back "
-     "over "
-     "the host's link before a step"},
+     "over the host's link before a step"},
     {"no-prefix-cache", 0, NULL, RT_FLAG(struct arguments, no_prefix_cache),
      "Every prompt is computed as a whole"},
     {"no-graphs", 0, NULL, RT_FLAG(struct arguments, no_graphs),
@@ -155,8 +152,7 @@ static const struct rt_option options[] = {
     {"quant", 0, "NAME",
      RT_OWN(struct arguments, step.quant, rt_read_dtype_or_none, .suggests = rt_dtype_suggest),
      "Of the products with weights: fp8, fp8-block, nvfp4, mxfp4, int8, int4 ... (default: as the "
-     "config.json has "
-     "it; none: not)"},
+     "config.json has it; none: not)"},
     {"kv-cache", 0, "NAME",
      RT_OWN(struct arguments, step.kv_cache, rt_read_dtype_or_none, .suggests = rt_dtype_suggest),
      "Element type of cached keys and values: fp8, or that of --dtype (default: as the config.json has it)"},
@@ -285,9 +281,8 @@ static int check_draft(const struct rt_command_line *line)
         return rt_fail(RT_EUSAGE, "--%s is for speculative decoding: say what proposes tokens, --draft MODEL",
                        rt_given(line, "accepted") ? "accepted" : "draft-tokens");
     if (drafts && arguments->prefill_replicas > 0)
-        return rt_fail(RT_EUSAGE,
-                       "--draft beside --prefill-replicas: whose cache of the draft moves is not simulated; "
-                       "leave one out");
+        return rt_fail(RT_EUSAGE, "--draft beside --prefill-replicas: whose cache of the draft moves is not "
+                                  "simulated; leave one out");
     return drafts ? rt_draft_check(arguments->drafted, arguments->accepted) : RT_OK;
 }
 

@@ -84,8 +84,8 @@ static const struct rt_option options[] = {
      RT_ITEMS(struct arguments, gpus, .specs = true,
               .required = "say on which GPU: --gpu NAME (`rooftile devices` lists them)", .unless = "jobs",
               .reads = rt_device_reads, .suggests = rt_device_suggest),
-     "A GPU of the catalogue (`rooftile devices`), a device file, either with overrides: H100,sms=100, or "
-     "a MIG slice of one: A100-40:2g.10gb; several: H100,H200"},
+     "A GPU of the catalogue (`rooftile devices`), a device file, either with overrides: H100,sms=100, or a "
+     "MIG slice of one: A100-40:2g.10gb; several: H100,H200"},
     {"model", 'm', "NAME",
      RT_ITEMS(struct arguments, models, .specs = true,
               .required =
@@ -96,8 +96,7 @@ static const struct rt_option options[] = {
     RT_STEP_AS_OPTION(struct arguments, as),
     {"jobs", 0, "FILE.jsonl", RT_TEXT(struct arguments, jobs, .reads = rt_reads_path),
      "Many steps, a JSON object a line (\"-\": standard input), answered by a line each: model, gpu and "
-     "these "
-     "options with underscores; what a line does not say is as given here"},
+     "these options with underscores; what a line does not say is as given here"},
     {"batch", 'b', "N[,N...]", RT_OWN(struct arguments, batches, read_values),
      "Sequences or images of a step, over all GPUs (default 1)"},
     {"max-batch", 0, NULL, RT_FLAG(struct arguments, max_batch),
@@ -107,8 +106,7 @@ static const struct rt_option options[] = {
      "Tokens of a sequence (default: the model's positions, at most 1024)"},
     {"image", 0, "N[xW][,...]", RT_OWN(struct arguments, images, read_images),
      "Models of images: their side in pixels, of diffusion pipelines height x width, too (default: the "
-     "model's "
-     "own, mostly 224)"},
+     "model's own, mostly 224)"},
     {"context", 0, "N", RT_INTEGER(struct arguments, step.context, 1, INT32_MAX),
      "decode: tokens cached already (default: as --seq, with room for one more)"},
     RT_STEP_OPTIONS(struct arguments, step),
@@ -127,8 +125,7 @@ static const struct rt_option options[] = {
      "serving: adds what its host takes: " RT_SERVER_NAMES " (default: hidden)"},
     {"carbon", 0, "G_PER_KWH",
      RT_NUMBER(struct arguments, electricity.per_kwh[RT_ELECTRICITY_CARBON], 1e-3, 1e5),
-     "Also the grams of CO2 of the GPUs' energy, at so many a kWh: of a step, of a million tokens or "
-     "images"},
+     "Also the grams of CO2 of the GPUs' energy, at so many a kWh: of a step, of a million tokens or images"},
     {"price", 0, "PER_KWH", RT_NUMBER(struct arguments, electricity.per_kwh[RT_ELECTRICITY_PRICE], 1e-6, 1e6),
      "Also what that energy costs, at so much a kWh, in any currency"},
     RT_HEADING("The host:"),
@@ -136,9 +133,7 @@ static const struct rt_option options[] = {
      RT_TEXT(struct arguments, step.host, .reads = rt_host_reads, .suggests = rt_host_suggest),
      "What launches and copies: a host of the table in docs/guide/host.md, a file of JSON, or a dataset with "
      "measured copies (default: of --runtime eager, eager-math and graph epyc-7742, which is Hugging Face's "
-     "code on an "
-     "EPYC "
-     "7742; of others none)"},
+     "code on an EPYC 7742; of others none)"},
     {"host-us", 0, "X", RT_NUMBER(struct arguments, step.host_us, 0, 1e4),
      "What it takes to launch any kernel, in us; 0: it is never in the way (default: as --host has it)"},
     {"input", 0, "NAME", RT_CHOICE(struct arguments, step.input, rt_transfers),
@@ -177,8 +172,7 @@ static const struct rt_option options[] = {
      "What a GPU sends to others, one direction, GB/s (default: by the GPU's links)"},
     {"fabric", 0, "NAME", RT_CHOICE(struct arguments, step.parallel.fabric, rt_fabrics),
      "What joins the GPUs: switch, mesh, pairs (bridges), pcie, pcie-peer (peer access between all), "
-     "pcie-host "
-     "(no peer access); default: own, by the GPU's links"},
+     "pcie-host (no peer access); default: own, by the GPU's links"},
     {"no-overlap", 0, NULL, RT_FLAG(struct arguments, step.parallel.no_overlap),
      "Sum gradients after the backward pass, not during it"},
     RT_HEADING("Servers:"),
@@ -200,13 +194,12 @@ static const struct rt_option options[] = {
      "How much longer, in percent, that smallest share may take than all SMs"},
     RT_HEADING("Power:"),
     {"power-limit", 0, "LIST", RT_OWN(struct arguments, limits, rt_limits_read),
-     "Under a power limit of each GPU, in watts: time and energy of the step; of several limits "
-     "(150,200,250 or FROM:TO:STEP, 150:700:25) the curve, and which take the least energy and the least "
-     "energy x time (default: the board's)"},
+     "Under a power limit of each GPU, in watts: time and energy of the step; of several limits (150,200,250 "
+     "or FROM:TO:STEP, 150:700:25) the curve, and which take the least energy and the least energy x time "
+     "(default: the board's)"},
     {"clock", 0, "MHZ", RT_NUMBER(struct arguments, clock_mhz, 1, 1e5),
      "At a lower clock of the multiprocessors, in MHz, as nvidia-smi --lock-gpu-clocks sets it; memory keeps "
-     "its own "
-     "(default: the boost clock)"},
+     "its own (default: the boost clock)"},
     RT_HEADING("Output:"),
     {"interval", 0, "LEVEL", RT_NUMBER(struct arguments, step.level, 0, 0.99),
      "Level of the interval around the total, a share: 0.9 holds nine of ten; 0: none"},
@@ -240,13 +233,15 @@ static int check_shares(const struct rt_command_line *line)
 {
     const struct arguments *arguments = line->options;
     if (arguments->shares.count == 0 && (rt_given(line, "share-by") || rt_given(line, "within")))
-        return rt_fail(RT_EUSAGE, "--share-by and --within are for --sm-share; say which shares, such as "
-                                  "--sm-share 10:100:10");
+        return rt_fail(
+            RT_EUSAGE,
+            "--share-by and --within are for --sm-share; say which shares, such as --sm-share 10:100:10");
     if (arguments->shares.count > 0 && rt_electricity_asked(&arguments->electricity))
         return rt_fail(RT_EUSAGE, "--carbon and --price are of whole GPUs: leave them out with --sm-share");
     if (arguments->shares.count > 0 && arguments->trace != NULL)
-        return rt_fail(RT_EUSAGE, "--trace shows one forecast: name one share as a GPU, such as --gpu \"V100 "
-                                  "(20 of 80 SMs)\"");
+        return rt_fail(
+            RT_EUSAGE,
+            "--trace shows one forecast: name one share as a GPU, such as --gpu \"V100 (20 of 80 SMs)\"");
     return RT_OK;
 }
 
@@ -694,8 +689,7 @@ const struct rt_command rt_command_predict = {
              "one table.",
     .details =
         "Ops that only move data have no network of their own; they take as long as elementwise ops of as "
-        "many "
-        "bytes, and are listed. docs/guide/predict.md says what is counted and what is not.\n\n"
+        "many bytes, and are listed. docs/guide/predict.md says what is counted and what is not.\n\n"
         "Example: a model of the Hub on a GPU that is not in the room\n"
         "  rooftile predict --gpu B200 --model Qwen/Qwen3.5-27B --mode decode --batch 32 --context 4096\n"
         "Example: an epoch of ImageNet, with its images copied from page-locked memory\n"

@@ -55,13 +55,11 @@ const struct rt_command rt_command_web = {
     .name = "web",
     .also = "server http browser gui",
     .brief = "forecasts in a browser, from this machine",
-    .about =
-        "Serves a form for the browser (models, GPUs, lengths, targets), the pages that --report x.html "
-        "writes, and "
-        "JSON for programs under /v1: forecast, predict, serve, plan. Prints its address; Ctrl-C ends it.",
+    .about = "Serves a form for the browser (models, GPUs, lengths, targets), the pages that --report x.html "
+             "writes, and JSON for programs under /v1: forecast, predict, serve, plan. Prints its address; "
+             "Ctrl-C ends it.",
     .details = "Nothing is read of this machine for a client but what came with rooftile: models and GPUs "
-               "have names, a "
-               "config.json is sent along. docs/guide/reports.md has every address.\n\n"
+               "have names, a config.json is sent along. docs/guide/reports.md has every address.\n\n"
                "Example: at http://127.0.0.1:8040/\n"
                "  rooftile web --port 8040",
     RT_RUNS(run, struct arguments, options),

@@ -39,8 +39,7 @@ static const struct rt_option calibrate_options[] = {
     {"predictor", 'p', "P.h5",
      RT_TEXT(struct arguments, predictor,
              .required =
-                 "say what to calibrate: --predictor P.h5 (`rooftile train --predictor rooftile` makes "
-                 "one)",
+                 "say what to calibrate: --predictor P.h5 (`rooftile train --predictor rooftile` makes one)",
              .reads = rt_predictor_reads, .suggests = rt_predictor_suggest),
      "The predictor; it is left as it is"},
     {"gpu", 0, "NAME", RT_TEXT(struct arguments, gpu, .suggests = rt_device_suggest),
@@ -248,8 +247,9 @@ static int run(const struct rt_command_line *line)
     struct rt_predictor predictor;
     struct rt_dataset_input input;
     if (options->without.count > 0 && options->from != RT_FROM_MODELS && options->from != RT_FROM_BOTH)
-        return rt_fail(RT_EUSAGE, "--without-model says which runs are not fitted to: give --from models or "
-                                  "--from both with it");
+        return rt_fail(
+            RT_EUSAGE,
+            "--without-model says which runs are not fitted to: give --from models or --from both with it");
     int status = check_target(line);
     if (status == RT_OK)
         status = rt_outputs_check(line);
@@ -277,19 +277,15 @@ const struct rt_command rt_command_calibrate = {
     .name = "calibrate",
     .brief = "fit a predictor to a GPU from a few of its kernels",
     .operands_usage = "DATA.h5...",
-    .about =
-        "Fits what a predictor knows of one GPU, its device effects, to a few of its kernels or to runs of "
-        "whole models, and writes the calibrated predictor.",
+    .about = "Fits what a predictor knows of one GPU, its device effects, to a few of its kernels or to runs "
+             "of whole models, and writes the calibrated predictor.",
     .details =
         "Networks stay as they are. Outliers do not move the fit, and what the kernels do not determine "
-        "stays "
-        "at the prior. The file keeps which kernels or runs it was fitted to, and `rooftile evaluate` does "
-        "not "
-        "judge by them.\n\n"
+        "stays at the prior. The file keeps which kernels or runs it was fitted to, and `rooftile evaluate` "
+        "does not judge by them.\n\n"
         "Where kernels of the GPU are known (in training or by calibration), runs fit how much slower or "
         "faster kernels are in a queue: forecasts of models move, those of kernels alone do not. Of any "
-        "other "
-        "GPU they move both.\n\n"
+        "other GPU they move both.\n\n"
         "Example: a GPU that nobody measured but you, in ten minutes:\n"
         "  rooftile collect --plan calibrate -o mine.h5\n"
         "  rooftile calibrate -p predictor.h5 mine.h5 --gpu NAME -o predictor-mine.h5\n\n"

@@ -60,8 +60,7 @@ static const struct rt_option crossval_options[] = {
      FIELD(RT_CHOICE, leave_out, rt_leave_outs,
            .required = "say what a fold leaves out: --leave-out gpu, generation, model or op"),
      "gpu, model or op: a fold for each; generation: one for each generation of GPUs, with everything newer "
-     "left out, "
-     "too"},
+     "left out, too"},
     {"target", 't', "WHAT", RT_CHOICE(struct arguments, target, targets),
      "latency, or energy: the energy model fitted to the power of all other GPUs' runs and kernels, then to "
      "one run of the GPU; with --leave-out gpu, and nothing is trained"},
@@ -177,9 +176,8 @@ static int check_arguments(const struct rt_command_line *line, struct arguments 
     if (rt_given(line, "calibrate") && o->leave_out != RT_LEAVE_GPU)
         return rt_fail(RT_EUSAGE, "--calibrate is about a held-out GPU: give --leave-out gpu with it");
     if (rt_given(line, "calibrate-split") && (o->leave_out != RT_LEAVE_GPU || o->calibrate == 0))
-        return rt_fail(RT_EUSAGE,
-                       "--calibrate-split is about calibration on a held-out GPU: give --leave-out "
-                       "gpu with it, and no --calibrate 0");
+        return rt_fail(RT_EUSAGE, "--calibrate-split is about calibration on a held-out GPU: give "
+                                  "--leave-out gpu with it, and no --calibrate 0");
     if (o->runs && o->leave_out == RT_LEAVE_OP)
         return rt_fail(RT_EUSAGE, "--calibrate-runs is about whole models, which no op is held out of: give "
                                   "--leave-out gpu or model with it");
@@ -298,19 +296,16 @@ const struct rt_command rt_command_crossval = {
     .name = "crossval",
     .brief = "train and evaluate with every GPU, model or op left out in turn",
     .operands_usage = "DATA.h5... [-- TRAIN-OPTION...]",
-    .about =
-        "Trains a predictor for every GPU with that GPU held out, evaluates it there, and prints one table: "
-        "families and whole models by folds, with mean and worst. --leave-out op does so for ops; "
-        "--leave-out "
-        "model trains once on all GPUs and judges model by model. Options behind a lone -- go to `rooftile "
-        "train`.",
+    .about = "Trains a predictor for every GPU with that GPU held out, evaluates it there, and prints one "
+             "table: families and whole models by folds, with mean and worst. --leave-out op does so for "
+             "ops; --leave-out model trains once on all GPUs and judges model by model. Options behind a "
+             "lone -- go to `rooftile train`.",
     .details =
         "Every fold is a process with one thread and leaves its predictors and errors in DIR/fold-NAME/KIND. "
         "What is complete there and was made from the same data with the same options by the same program is "
         "not made again, so after Ctrl-C or a crash the same command goes on. GPUs of one chip (A100 PCIe "
-        "and "
-        "SXM) are held out together. A fold that fails is reported and the others go on; the exit status is "
-        "then 1, and no --report is written.\n\n"
+        "and SXM) are held out together. A fold that fails is reported and the others go on; the exit status "
+        "is then 1, and no --report is written.\n\n"
         "Example: how wrong is a predictor on a GPU it never saw, for each GPU?\n"
         "  rooftile crossval data.h5 --leave-out gpu -p neusight --report logo.md\n"
         "Example: the same on four machines that share a folder, then the table\n"

@@ -160,13 +160,10 @@ const struct rt_command rt_command_card = {
     .brief = "describe a dataset or a predictor, as the README.md to publish it with",
     .operands_usage = "DATA.h5|PREDICTOR.h5",
     .about = "Prints what a dataset or a predictor is: where it is from, its licence, GPUs, versions, "
-             "dtypes, ranges, known "
-             "faults, errors on measurements, limits and how to cite it, as Markdown that begins with the "
-             "YAML which "
-             "Hugging Face reads.",
+             "dtypes, ranges, known faults, errors on measurements, limits and how to cite it, as Markdown "
+             "that begins with the YAML which Hugging Face reads.",
     .details = "Times are in us and ms, errors in percent. Nothing is uploaded. scripts/publish.sh makes "
-               "whole folders "
-               "with cards, reports and checksums.\n\n"
+               "whole folders with cards, reports and checksums.\n\n"
                "Example: a dataset of one's own, and what a predictor is worth on it:\n"
                "  rooftile card data.h5 --license cc-by-4.0 --author \"A. Name\" -o README.md\n"
                "  rooftile card predictor.h5 --data data.h5\n"

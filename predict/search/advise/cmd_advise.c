@@ -43,8 +43,7 @@ static const struct rt_option options[] = {
      "Models of images: their side in pixels (default: the model's own)"},
     {"latency-ms", 0, "X[,X...]", RT_ITEMS(struct arguments, targets),
      "A step may take so many ms at most; with --runs several, which are judged one by one (default: any "
-     "time; "
-     "with --runs 5,10,20,50,100,200,500)"},
+     "time; with --runs 5,10,20,50,100,200,500)"},
     {"rate", 0, "X", RT_NUMBER(struct arguments, rate, 1e-9, 1e12),
      "Sequences or images a second that it must serve (default: any)"},
     {"whole-ms", 0, "X", RT_NUMBER(struct arguments, whole_ms, 1e-6, 1e12),
@@ -235,16 +234,14 @@ static int refuse_jobs(const struct rt_gpu_jobs *jobs, const struct rt_advice *a
 {
     for (size_t j = 0; j < jobs->count; j++)
         if (advices[j].advised < 0)
-            return rt_fail(
-                RT_EUSAGE,
-                "%s: no profile of %s, nor all of it, holds the job and meets its target; lower its "
-                "batch or its target",
-                jobs->job[j].name, advices[j].board.name);
-    return rt_fail(
-        RT_EUSAGE,
-        "no partition of %s, and no turns on all of it, hold all %zu jobs and meet their targets; take "
-        "some to another GPU (`rooftile pack` says how many GPUs they need)",
-        advices[0].board.name, jobs->count);
+            return rt_fail(RT_EUSAGE,
+                           "%s: no profile of %s, nor all of it, holds the job and meets its target; lower "
+                           "its batch or its target",
+                           jobs->job[j].name, advices[j].board.name);
+    return rt_fail(RT_EUSAGE,
+                   "no partition of %s, and no turns on all of it, hold all %zu jobs and meet their targets; "
+                   "take some to another GPU (`rooftile pack` says how many GPUs they need)",
+                   advices[0].board.name, jobs->count);
 }
 
 /* A partition that was named: how far it serves its jobs is said, whatever their targets. */
@@ -409,13 +406,11 @@ const struct rt_command rt_command_advise = {
     .name = "advise",
     .brief = "which MIG slice a model needs, and how to divide a GPU among jobs",
     .operands_usage = "[JOBS.csv]",
-    .about =
-        "Forecasts a step on each MIG profile of a GPU and advises the smallest that holds it in memory and "
-        "meets its target. Of a list of jobs: the best partition of one GPU, an instance for each.",
+    .about = "Forecasts a step on each MIG profile of a GPU and advises the smallest that holds it in memory "
+             "and meets its target. Of a list of jobs: the best partition of one GPU, an instance for each.",
     .details =
         "JOBS.csv has a job a row; columns: model, batch, seq, image, mode, dtype, runtime, latency_ms, "
-        "rate, "
-        "name; all but model may be missing. docs/guide/parts.md says what is maximised.\n\n"
+        "rate, name; all but model may be missing. docs/guide/parts.md says what is maximised.\n\n"
         "Example: the smallest slice of an A100 on which BERT answers within 20 ms\n"
         "  rooftile advise --gpu A100-40 -m bert-base --batch 8 --seq 128 --dtype fp16 --latency-ms 20\n"
         "Example: a partition\n"

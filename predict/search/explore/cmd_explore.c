@@ -41,14 +41,12 @@ static int read_formula(const char *option, const char *text, void *value)
 static const struct rt_option options[] = {
     {"gpu", 0, "NAME",
      RT_TEXT(struct arguments, gpu,
-             .required = "say which GPU the others are like: --gpu NAME (`rooftile devices` "
-                         "lists them)",
+             .required = "say which GPU the others are like: --gpu NAME (`rooftile devices` lists them)",
              .reads = rt_device_reads, .suggests = rt_device_suggest),
      "The GPU that the points are like: of the catalogue or a device file, with overrides as in `predict`"},
     {"vary", 0, "FIELD=LOW:HIGH:STEP,...", RT_OWN(struct arguments, space, read_space),
      "Fields of it that vary, all combinations; several options add up. More SMs and a higher clock bring "
-     "their share "
-     "of the peaks"},
+     "their share of the peaks"},
     {"sample", 0, "N", RT_INTEGER(struct arguments, sample, 1, RT_MOST_POINTS),
      "N points of a Latin hypercube instead of the grid; steps may then be left out"},
     {"seed", 0, "N", RT_INTEGER(struct arguments, seed, 0, INT64_MAX), "Seed of --sample"},
@@ -58,8 +56,7 @@ static const struct rt_option options[] = {
                  "say which model: --model NAME (`rooftile graph --list` lists them) or a config.json",
              .reads = rt_model_reads, .suggests = rt_model_suggest),
      "A model of the zoo, a config.json, an operator graph or an ONNX model; of several the geometric mean "
-     "of their times "
-     "counts"},
+     "of their times counts"},
     {"energy", 0, NULL, RT_FLAG(struct arguments, how.energy),
      "Joules of a step are an objective beside time: the front is over both"},
     {"cost", 0, "FORMULA", RT_OWN(struct arguments, formulas[RT_PRICED_COST], read_formula),
@@ -101,8 +98,7 @@ static const struct rt_option options[] = {
     {"overwrite", 0, NULL, RT_FLAG(struct arguments, overwrite), "Replace outputs that are there already"},
     {"shard", 0, "I/N", RT_SHARD(struct arguments, shard),
      "Forecast part I of N of the points alone and keep them beside -o or --csv; the same command without it "
-     "reads "
-     "all parts, makes what is missing and writes the outputs"},
+     "reads all parts, makes what is missing and writes the outputs"},
     {"threads", 't', "N", RT_INTEGER(struct arguments, threads, 1, RT_THREADS_MAX),
      "Threads (default: all processors); they change no byte of the results"},
     {"json", 'j', NULL, RT_FLAG(struct arguments, json), "Print JSON instead of text"},
@@ -283,19 +279,17 @@ static int run(const struct rt_command_line *line)
 const struct rt_command rt_command_explore = {
     .name = "explore",
     .brief = "forecast models on GPUs that do not exist",
-    .about =
-        "Forecasts models on many devices that are like a GPU but for fields of its description: the Pareto "
-        "front of "
-        "time against cost or energy, how time answers to each limit of the hardware, and which limit binds "
-        "where.",
-    .details = "Points that are done are kept beside the output: after Ctrl-C or a crash the same command "
-               "goes on. More in "
-               "every field is never slower. docs/guide/parts.md says what the figures mean.\n\n"
-               "Example: what an H100 would gain from more SMs, bandwidth and power\n"
-               "  rooftile explore --gpu H100 --vary "
-               "sms=80:200:8,bandwidth_gbs=2000:8000:500,power_w=400:1000:100 \\\n"
-               "    --model gpt2 --model resnet50 --cost \"0.2*sms+0.01*bandwidth_gbs\" -o points.h5 "
-               "--picture front.svg",
+    .about = "Forecasts models on many devices that are like a GPU but for fields of its description: the "
+             "Pareto front of time against cost or energy, how time answers to each limit of the hardware, "
+             "and which limit binds where.",
+    .details =
+        "Points that are done are kept beside the output: after Ctrl-C or a crash the same command goes on. "
+        "More in every field is never slower. docs/guide/parts.md says what the figures mean.\n\n"
+        "Example: what an H100 would gain from more SMs, bandwidth and power\n"
+        "  rooftile explore --gpu H100 --vary sms=80:200:8,bandwidth_gbs=2000:8000:500,power_w=400:1000:100 "
+        "\\\n"
+        "    --model gpt2 --model resnet50 --cost \"0.2*sms+0.01*bandwidth_gbs\" -o points.h5 --picture "
+        "front.svg",
     RT_RUNS(run, struct arguments, options),
     .set_defaults = set_defaults,
     .operands = RT_NO_OPERANDS("name a GPU with --gpu and a model with --model"),

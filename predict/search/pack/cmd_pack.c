@@ -131,10 +131,9 @@ const struct rt_command rt_command_pack = {
     .name = "pack",
     .brief = "place jobs side by side on shares of a GPU",
     .operands_usage = "JOBS.csv",
-    .about =
-        "Finds which jobs run side by side on one GPU, on which shares of its SMs and in which batches, so "
-        "that each meets its rate and latency, on as few GPUs as possible; and how much more that is "
-        "than taking turns, and than a GPU for each job.",
+    .about = "Finds which jobs run side by side on one GPU, on which shares of its SMs and in which batches, "
+             "so that each meets its rate and latency, on as few GPUs as possible; and how much more that is "
+             "than taking turns, and than a GPU for each job.",
     .details =
         "JOBS.csv has a job a row. Columns, in any order; all but model may be missing:\n"
         "  model       as --model of `rooftile predict`\n"

@@ -292,26 +292,21 @@ const struct rt_command rt_command_plan = {
         "Searches all ways to serve a model: kinds and numbers of GPUs, tensor, pipeline, data and expert "
         "parallel degrees, quantisation, users at once, prefill and decode together or apart. Prints the "
         "best for the target, its price, the front of throughput against speed, and why the others fail. "
-        "With "
-        "--train it searches all ways to train it: degrees, micro batches, what is shared out and what runs "
-        "again, and "
-        "prints the fastest, the cheapest and the one of least energy, and how to launch it.",
-    .details =
-        "Memory and bounds rule most candidates out; the rest are simulated as `rooftile serve` does, or "
-        "forecast as "
-        "`rooftile predict` does. With "
-        "--csv simulations are kept: after Ctrl-C or a crash the same command goes on. docs/guide/plan.md "
-        "says what the figures mean.\n\n"
-        "Example: Llama-3.1-70B on 8 H100 or 8 H200, first token in 2 s, then a token every 30 ms\n"
-        "  rooftile plan --model config.json --gpu H100 --gpu H200 --gpus 8 --isl 4096 --osl 1024 \\\n"
-        "    --ttft 2000 --tpot 30 --price H100=2.5 --price H200=3.5\n"
-        "Example: how many GPUs serve 6 requests a second\n"
-        "  rooftile plan --model config.json --gpu H100 --gpus 2,4,8,16 --isl 4096 --osl 1024 --rate 6 "
-        "--ttft 2000 --tpot 50\n"
-        "Example: train it on 15e12 tokens, on 256 to 1024 H100\n"
-        "  rooftile plan --train --model config.json --gpu H100 --gpus 256,512,1024 --batch 1024 --seq 4096 "
-        "\\\n"
-        "    --tokens 15e12 --price H100=2.5 --report plan.html",
+        "With --train it searches all ways to train it: degrees, micro batches, what is shared out and what "
+        "runs again, and prints the fastest, the cheapest and the one of least energy, and how to launch it.",
+    .details = "Memory and bounds rule most candidates out; the rest are simulated as `rooftile serve` does, "
+               "or forecast as `rooftile predict` does. With --csv simulations are kept: after Ctrl-C or a "
+               "crash the same command goes on. docs/guide/plan.md says what the figures mean.\n\n"
+               "Example: Llama-3.1-70B on 8 H100 or 8 H200, first token in 2 s, then a token every 30 ms\n"
+               "  rooftile plan --model config.json --gpu H100 --gpu H200 --gpus 8 --isl 4096 --osl 1024 \\\n"
+               "    --ttft 2000 --tpot 30 --price H100=2.5 --price H200=3.5\n"
+               "Example: how many GPUs serve 6 requests a second\n"
+               "  rooftile plan --model config.json --gpu H100 --gpus 2,4,8,16 --isl 4096 --osl 1024 --rate "
+               "6 --ttft 2000 --tpot 50\n"
+               "Example: train it on 15e12 tokens, on 256 to 1024 H100\n"
+               "  rooftile plan --train --model config.json --gpu H100 --gpus 256,512,1024 --batch 1024 "
+               "--seq 4096 \\\n"
+               "    --tokens 15e12 --price H100=2.5 --report plan.html",
     RT_RUNS(run, struct arguments, options),
     .set_defaults = set_defaults,
     .operands = RT_NO_OPERANDS("plan takes options only; name the model with --model"),
