@@ -245,11 +245,10 @@ static int check_storage(const struct rt_h5 *file, const char *path, hid_t datas
     if (layout == H5D_LAYOUT_ERROR)
         status = rt_h5_fail_read(file, path);
     else if (layout == H5D_VIRTUAL || H5Pget_external_count(creation) > 0)
-        status =
-            rt_fail(RT_EFORMAT,
-                    "%s: the values of %s lie in other files, which are not followed; copy the data into "
-                    "one file (h5repack)",
-                    file->path, path);
+        status = rt_fail(RT_EFORMAT,
+                         "%s: the values of %s lie in other files, which are not followed; copy the data "
+                         "into one file (h5repack)",
+                         file->path, path);
     else if (layout == H5D_CHUNKED)
         status = check_chunks(file, path, creation, size);
     if (creation >= 0)

@@ -242,10 +242,9 @@ void rt_point_journal_close(struct rt_point_journal *journal)
 void rt_point_journal_say(const char *output, struct rt_shard shard, const struct rt_point_table *table)
 {
     char *path = journal_path(output, shard);
-    printf(
-        "shard %zu/%zu: %zu of %zu points are kept in %s; when all shards are done, the same command without "
-        "--shard makes the rest\n",
-        shard.number, shard.of, points_done(table), table->points, path);
+    printf("shard %zu/%zu: %zu of %zu points are kept in %s; when all shards are done, the same command "
+           "without --shard makes the rest\n",
+           shard.number, shard.of, points_done(table), table->points, path);
     free(path);
 }
 

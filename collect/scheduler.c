@@ -352,8 +352,7 @@ static void say_reach(const struct rt_collection *c)
         there += planned[r] && reached[r];
     }
     rt_note("%zu of %zu kernels, in %zu of %zu ranges (a family, a decade of its work): those of small cost "
-            "come first; "
-            "the same command with more {budget} goes on",
+            "come first; the same command with more {budget} goes on",
             c->done_count, c->planned, there, all);
 }
 

@@ -113,8 +113,7 @@ static int read_flags(const struct rt_csv *csv, const struct rt_csv_field *cell,
         if (bit < 0)
             return rt_csv_fail_cell(
                 csv, "flags", cell,
-                "names of flags (unstable, throttled, failed, synthetic, ...) with a space "
-                "between");
+                "names of flags (unstable, throttled, failed, synthetic, ...) with a space between");
         *flags |= UINT32_C(1) << bit;
         at += length + (at[length] == ' ');
     }

@@ -323,8 +323,7 @@ static void complain_of_families(struct judge *j, size_t session)
             if (reach->left_out)
                 complain(j, session, RT_ROW_FAMILY,
                          "large kernels of %s in %s reach %.3g%% of what the board sustains: it was "
-                         "throttled, or the "
-                         "unit or the dtype is wrong%s",
+                         "throttled, or the unit or the dtype is wrong%s",
                          rt_families[family].name, rt_dtypes[dtype].name, 100 * reach->median,
                          guess(0.7 / reach->median));
         }
@@ -347,8 +346,7 @@ static void judge_whole(struct judge *j, size_t session)
     if (judged[kind] > 0 && left_out[kind] == judged[kind])
         complain(j, session, RT_ROW_SESSION,
                  "all of its %s that are large enough to show it look throttled, down to %.3g%% of what the "
-                 "board sustains: "
-                 "it was throttled, or the unit or the dtype is wrong%s",
+                 "board sustains: it was throttled, or the unit or the dtype is wrong%s",
                  kind ? "products" : "kernels", 100 * reach, guess(0.7 / reach));
     else
         complain_of_families(j, session);
@@ -439,11 +437,10 @@ static void judge_steadiness(struct judge *j)
                 ops[count++] = j->cells[c].unsteady;
         double median = j->health->sessions[s].unsteady = rt_median(ops, count);
         if (median > RT_UNSTEADY)
-            complain(
-                j, s, RT_ROW_SESSION,
-                "a quarter of its kernels are %.0f%% or more off what the nearest shape takes: its times "
-                "are noise, or of several clocks or units",
-                100 * expm1(median));
+            complain(j, s, RT_ROW_SESSION,
+                     "a quarter of its kernels are %.0f%% or more off what the nearest shape takes: its "
+                     "times are noise, or of several clocks or units",
+                     100 * expm1(median));
     }
     free(ops);
 }
@@ -548,8 +545,8 @@ static void judge_repeats(struct judge *j, size_t first)
     if (session->drift > RT_DRIFT)
         complain(
             j, (size_t)(session - j->health->sessions), RT_ROW_SOUND,
-            "a kernel that was repeated %zu times took %.3g%% longer at its slowest than at its fastest, "
-            "the last time %.3g%% longer than the first: the device drifted, or something else ran on it",
+            "a kernel that was repeated %zu times took %.3g%% longer at its slowest than at its fastest, the "
+            "last time %.3g%% longer than the first: the device drifted, or something else ran on it",
             count, 100 * (session->drift - 1), 100 * (last / start->latency_us - 1));
 }
 

@@ -107,11 +107,10 @@ static int check_output(uint8_t mode, const char *output, const char *prompt)
         return rt_fail(RT_EFORMAT,
                        "it is a generation without the attribute output, the tokens made of each sequence");
     if (mode == RT_DECODE && (output == NULL) != (prompt == NULL))
-        return rt_fail(
-            RT_EFORMAT,
-            "it is a decode step with an attribute %s, but none called %s; a step under steady load "
-            "needs both, any other neither",
-            output != NULL ? "output" : "prompt", output != NULL ? "prompt" : "output");
+        return rt_fail(RT_EFORMAT,
+                       "it is a decode step with an attribute %s, but none called %s; a step under steady "
+                       "load needs both, any other neither",
+                       output != NULL ? "output" : "prompt", output != NULL ? "prompt" : "output");
     if (mode != RT_GENERATION && mode != RT_DECODE && output != NULL)
         return rt_fail(RT_EFORMAT,
                        "it has an attribute output, which only generation and decode have; leave it out");
@@ -128,12 +127,11 @@ static int read_fabric(const char *text, enum rt_fabric *out)
             *out = (enum rt_fabric)f;
             return RT_OK;
         }
-    return text == NULL
-               ? RT_OK
-               : rt_fail(RT_EFORMAT,
-                         "its attribute fabric is \"%.40s\"; known are own, switch, mesh, pairs, pcie, "
-                         "pcie-peer and pcie-host",
-                         text);
+    return text == NULL ? RT_OK
+                        : rt_fail(RT_EFORMAT,
+                                  "its attribute fabric is \"%.40s\"; known are own, switch, mesh, pairs, "
+                                  "pcie, pcie-peer and pcie-host",
+                                  text);
 }
 
 static const char *const layouts[] = {"nchw", "nhwc"}, *const no_yes[] = {"0", "1"};
@@ -158,11 +156,10 @@ static int read_image(const char *text, int64_t *height, int64_t *width)
          (x == NULL ||
           (rt_parse_integer(x + 1, strlen(x + 1), width) == 0 && *width >= 1 && *width <= RT_MOST_PIXELS))))
         return RT_OK;
-    return rt_fail(
-        RT_EFORMAT,
-        "its attribute image is \"%.24s\"; it must be the side of its images in pixels, 1 to %d, or "
-        "height and width, 720x1280",
-        text, RT_MOST_PIXELS);
+    return rt_fail(RT_EFORMAT,
+                   "its attribute image is \"%.24s\"; it must be the side of its images in pixels, 1 to %d, "
+                   "or height and width, 720x1280",
+                   text, RT_MOST_PIXELS);
 }
 
 static int read_count(const char *name, const char *text, int64_t most, int64_t *out)

@@ -146,18 +146,17 @@ int rt_network_fit_restore(const struct rt_training *training, struct rt_network
     struct rt_fit *state = &fit->fit;
     uint64_t batches = fit->schedule.steps / (uint64_t)fit->epochs;
     if (from->epoch > fit->epochs || from->optimizer_steps != batches * (uint64_t)from->epoch)
-        return rt_fail(
-            RT_EFORMAT,
-            "%s: /fit is at epoch %lld and step %llu, where there are %d epochs of %llu steps: the "
-            "file is damaged; give {overwrite} in the place of {resume} to start over",
-            training->checkpoint, (long long)from->epoch, (unsigned long long)from->optimizer_steps,
-            fit->epochs, (unsigned long long)batches);
+        return rt_fail(RT_EFORMAT,
+                       "%s: /fit is at epoch %lld and step %llu, where there are %d epochs of %llu steps: "
+                       "the file is damaged; give {overwrite} in the place of {resume} to start over",
+                       training->checkpoint, (long long)from->epoch,
+                       (unsigned long long)from->optimizer_steps, fit->epochs, (unsigned long long)batches);
     if (from->count != state->count || from->effect_count != state->effect_count)
-        return rt_fail(
-            RT_EFORMAT,
-            "%s: holds %zu parameters and %zu device effects where %zu and %zu belong: the file is "
-            "damaged; give {overwrite} in the place of {resume} to start over",
-            training->checkpoint, from->count, from->effect_count, state->count, state->effect_count);
+        return rt_fail(RT_EFORMAT,
+                       "%s: holds %zu parameters and %zu device effects where %zu and %zu belong: the file "
+                       "is damaged; give {overwrite} in the place of {resume} to start over",
+                       training->checkpoint, from->count, from->effect_count, state->count,
+                       state->effect_count);
     memcpy(state->parameters, from->parameters, state->count * sizeof(rt_real));
     memcpy(state->best, from->best, state->count * sizeof(rt_real));
     memcpy(state->optimizer_state, from->optimizer_state, 2 * state->count * sizeof(rt_real));

@@ -187,11 +187,10 @@ static int read_given_cache(struct cpu_context *context)
     if (text == NULL)
         return RT_OK;
     if (rt_parse_integer(text, strlen(text), &mib) != 0 || mib < 1 || mib > 1 << 20)
-        return rt_fail(
-            RT_EUSAGE,
-            "ROOFTILE_CPU_CACHE_MIB is \"%s\": give the last-level cache as a whole number of MiB, "
-            "or unset it",
-            text);
+        return rt_fail(RT_EUSAGE,
+                       "ROOFTILE_CPU_CACHE_MIB is \"%s\": give the last-level cache as a whole number of "
+                       "MiB, or unset it",
+                       text);
     context->machine.cache_bytes = (size_t)mib << 20;
     context->cache_given = true;
     return RT_OK;
@@ -200,10 +199,9 @@ static int read_given_cache(struct cpu_context *context)
 static int cpu_open(const struct rt_backend_options *options, void **out)
 {
 #ifdef ROOFTILE_STANDALONE
-    return rt_fail(
-        RT_ENOTFOUND,
-        "this build has plain loops in place of OpenBLAS, whose times would say nothing of this CPU; "
-        "measure with rooftile's Debian package or a build of its source");
+    return rt_fail(RT_ENOTFOUND,
+                   "this build has plain loops in place of OpenBLAS, whose times would say nothing of this "
+                   "CPU; measure with rooftile's Debian package or a build of its source");
 #endif
     struct cpu_context *context = rt_calloc(1, sizeof *context);
     rt_cpu_machine_read(&context->machine);

@@ -35,8 +35,7 @@ static const struct {
     {CUDA_ERROR_NO_DEVICE, "no CUDA device: the NVIDIA driver is there, but it finds no GPU (or "
                            "CUDA_VISIBLE_DEVICES hides all of them); nvidia-smi shows what it sees"},
     {CUDA_ERROR_SYSTEM_DRIVER_MISMATCH, "no CUDA device: the driver's library and its kernel module are of "
-                                        "different versions; reload the module "
-                                        "or reboot"},
+                                        "different versions; reload the module or reboot"},
     {CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE,
      "no CUDA device: a forward-compatibility libcuda is in the loader's path that this GPU does not allow; "
      "take it out of LD_LIBRARY_PATH"},
@@ -67,11 +66,10 @@ static int find_functions(struct rt_cuda_driver *driver, const char *library)
     for (size_t i = 0; i < RT_COUNT(required); i++) {
         void *found = find_symbol(driver->library, required[i].symbol);
         if (found == NULL)
-            return rt_fail(
-                RT_ENOTFOUND,
-                "%s has no %s: the NVIDIA driver is too old for this build (CUDA %d.%d); update the "
-                "driver, or build rooftile with an older toolkit",
-                library, required[i].symbol, CUDA_VERSION / 1000, CUDA_VERSION % 1000 / 10);
+            return rt_fail(RT_ENOTFOUND,
+                           "%s has no %s: the NVIDIA driver is too old for this build (CUDA %d.%d); update "
+                           "the driver, or build rooftile with an older toolkit",
+                           library, required[i].symbol, CUDA_VERSION / 1000, CUDA_VERSION % 1000 / 10);
         memcpy(slot(driver, &required[i]), &found, sizeof found);
     }
     for (size_t i = 0; i < RT_COUNT(optional); i++) {
@@ -97,11 +95,10 @@ static int initialise(struct rt_cuda_driver *driver)
         if (result == init_failures[i].result)
             return rt_fail(RT_ENOTFOUND, "%s", init_failures[i].sentence);
     if (result != CUDA_SUCCESS)
-        return rt_fail(
-            RT_ENOTFOUND,
-            "no CUDA device: the driver does not start: cuInit returns %s (%d); does nvidia-smi work, "
-            "and may this user open /dev/nvidia*?",
-            name_of(driver, result), (int)result);
+        return rt_fail(RT_ENOTFOUND,
+                       "no CUDA device: the driver does not start: cuInit returns %s (%d); does nvidia-smi "
+                       "work, and may this user open /dev/nvidia*?",
+                       name_of(driver, result), (int)result);
     result = driver->device_count(&devices);
     if (result != CUDA_SUCCESS || devices == 0)
         return rt_fail(RT_ENOTFOUND, "%s", init_failures[0].sentence);

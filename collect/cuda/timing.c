@@ -169,11 +169,10 @@ bool rt_cuda_was_blocked(struct rt_cuda_timer *timer)
 
 int rt_cuda_not_blocked(const struct rt_cuda_timer *timer)
 {
-    return rt_fail(
-        RT_EIO,
-        "%s: the host did not fill the GPU's queue within %d s, %d times; is the machine overloaded, "
-        "or does a debugger serialise launches (CUDA_LAUNCH_BLOCKING)?",
-        timer->gpu->name, SPIN_NS / 1000000000, RT_CUDA_TRIES);
+    return rt_fail(RT_EIO,
+                   "%s: the host did not fill the GPU's queue within %d s, %d times; is the machine "
+                   "overloaded, or does a debugger serialise launches (CUDA_LAUNCH_BLOCKING)?",
+                   timer->gpu->name, SPIN_NS / 1000000000, RT_CUDA_TRIES);
 }
 
 /* ---- runs of a job ---- */

@@ -145,11 +145,10 @@ int rt_model_tasks(const struct rt_model_step *step, struct rt_model_tasks *out)
 {
     struct rt_model_source source;
     if (rt_model_is_onnx(step->model))
-        return rt_fail(
-            RT_EUSAGE,
-            "%s: ONNX models are forecast, not measured; collect the kernels of a model by name or "
-            "config.json",
-            step->model);
+        return rt_fail(RT_EUSAGE,
+                       "%s: ONNX models are forecast, not measured; collect the kernels of a model by name "
+                       "or config.json",
+                       step->model);
     int status = rt_model_source_find(step->model, &source);
     if (status == RT_OK && rt_model_source_traced(&source))
         return rt_fail(

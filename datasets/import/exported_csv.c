@@ -378,12 +378,11 @@ static int check_complete(const char *folder)
     char *mark = rt_format("%s/" RT_EXPORT_MARK, folder);
     bool there = access(mark, F_OK) == 0;
     free(mark);
-    return there
-               ? rt_fail(RT_EFORMAT,
-                         "%s: was being replaced when its export ended, so its files do not belong together; "
-                         "export again with {overwrite}",
-                         folder)
-               : RT_OK;
+    return there ? rt_fail(RT_EFORMAT,
+                           "%s: was being replaced when its export ended, so its files do not belong "
+                           "together; export again with {overwrite}",
+                           folder)
+                 : RT_OK;
 }
 
 /* In bytes; 0 where there is no such file. */

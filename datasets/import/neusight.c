@@ -461,9 +461,8 @@ static int import(const char *path, const struct rt_import_options *options, str
     static const struct rt_tree_reader reader = {
         .prepare = prepare,
         .read = read_file,
-        .source =
-            "NeuSight (Lee, Phanishayee, Mahajan: Forecasting GPU Performance for Deep Learning Training and "
-            "Inference, ASPLOS 2025), repository sitar-lab/NeuSight",
+        .source = "NeuSight (Lee, Phanishayee, Mahajan: Forecasting GPU Performance for Deep Learning "
+                  "Training and Inference, ASPLOS 2025), repository sitar-lab/NeuSight",
         .licence = "MIT, copyright 2025 Georgia Institute of Technology and Microsoft Corporation",
     };
     return rt_tree_import(path, &reader, options, out, report);

@@ -231,10 +231,9 @@ int32_t rt_import_file_group(struct rt_import_file *file, const struct rt_csv *c
         return file->last_group;
     int32_t key = rt_strings_find(&file->group_keys, file->key, length);
     if (key < 0 && known >= GROUPS)
-        return rt_csv_fail(csv,
-                           "more than %d combinations of attributes (%s ...): a column numbers the rows; "
-                           "take it out",
-                           GROUPS, count > 0 ? rt_csv_header(csv, columns[0]) : "");
+        return rt_csv_fail(
+            csv, "more than %d combinations of attributes (%s ...): a column numbers the rows; take it out",
+            GROUPS, count > 0 ? rt_csv_header(csv, columns[0]) : "");
     if (key < 0) {
         int32_t group = make_group(file, csv, row, columns, count, latency_statistic);
         if (group < 0)

@@ -70,11 +70,10 @@ static int read_time(const struct published *published, const struct rt_csv_fiel
     double ms = NAN;
     if (field->length > 0 &&
         (rt_parse_real(field->text, field->length, &ms) != 0 || !rt_time_is_possible(1000 * ms)))
-        return rt_fail(
-            RT_EFORMAT,
-            "%s:%zu: %s: \"%.40s\" is not a time above 0 that a clock can give; leave the cell empty where "
-            "there is none",
-            rt_csv_path(published->csv), rt_csv_line(published->csv), column, field->text);
+        return rt_fail(RT_EFORMAT,
+                       "%s:%zu: %s: \"%.40s\" is not a time above 0 that a clock can give; leave the cell "
+                       "empty where there is none",
+                       rt_csv_path(published->csv), rt_csv_line(published->csv), column, field->text);
     *out_us = 1000 * ms;
     return RT_OK;
 }

@@ -43,16 +43,14 @@ static void add_samples(struct rt_report *report, const struct rt_evaluation *ev
             evaluation->unstable, evaluation->throttled);
     rt_report_add_words(
         report, "errors",
-        "percent of the measured %s: MAPE, median, p90 and max of the absolute error; bias is "
-        "its signed mean (above 0: forecast %s); <=10%% is the share of kernels that "
-        "near; in 90%%: share of the kernels within their 90%% interval; +-90%%: mean of half "
-        "its width",
+        "percent of the measured %s: MAPE, median, p90 and max of the absolute error; bias is its signed "
+        "mean (above 0: forecast %s); <=10%% is the share of kernels that "
+        "near; in 90%%: share of the kernels within their 90%% interval; +-90%%: mean of half its width",
         evaluation->target->name, latency ? "too slow" : "too much");
     if (!latency)
-        rt_report_add_words(
-            report, "beside",
-            "at measured time: the first predictor's coefficients, with the kernel's measured "
-            "time; board power: the board's power for that time");
+        rt_report_add_words(report, "beside",
+                            "at measured time: the first predictor's coefficients, with the kernel's "
+                            "measured time; board power: the board's power for that time");
 }
 
 static void add_counts(struct rt_report *report, const struct rt_evaluation *evaluation)

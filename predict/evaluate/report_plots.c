@@ -108,8 +108,8 @@ static struct rt_plot *new_measured(const struct rt_evaluation *evaluation)
             : rt_strdup("");
     struct rt_plot *plot = rt_plot_new(
         "Forecast against measured",
-        "%zu %s by their measured and forecast %s. On the line both are equal; %.0f%% lie within "
-        "10%% of it. The mean absolute error is %.1f%%, the largest %.0f%%.%s",
+        "%zu %s by their measured and forecast %s. On the line both are equal; %.0f%% lie within 10%% of it. "
+        "The mean absolute error is %.1f%%, the largest %.0f%%.%s",
         m.count, rows_name(evaluation), evaluation->target->name, m.within10, m.mape, m.max, within);
     char *x = axis_label(evaluation, "measured"), *y = axis_label(evaluation, "forecast");
     rt_plot_axes(plot, x, RT_SCALE_LOG, y, RT_SCALE_LOG);
@@ -185,13 +185,13 @@ static void add_bins(struct rt_plot *plot, const struct rt_evaluation *evaluatio
 static void add_residuals(struct rt_report *report, const struct rt_evaluation *evaluation)
 {
     struct rt_metrics m = metrics_of(evaluation);
-    struct rt_plot *plot = rt_plot_new(
-        "Error against size",
-        "Forecast over measured %s of %zu %s by their measured %s: above 1 the forecast is too high. On "
-        "average it is off by %+.1f%%; half of the %s are off by less than %.1f%%, a tenth by more than "
-        "%.0f%%.",
-        evaluation->target->name, m.count, rows_name(evaluation), evaluation->target->name, m.bias,
-        rows_name(evaluation), m.median, m.p90);
+    struct rt_plot *plot =
+        rt_plot_new("Error against size",
+                    "Forecast over measured %s of %zu %s by their measured %s: above 1 the forecast is too "
+                    "high. On average it is off by %+.1f%%; half of the %s are off by less than %.1f%%, a "
+                    "tenth by more than %.0f%%.",
+                    evaluation->target->name, m.count, rows_name(evaluation), evaluation->target->name,
+                    m.bias, rows_name(evaluation), m.median, m.p90);
     char *x = axis_label(evaluation, "measured");
     rt_plot_axes(plot, x, RT_SCALE_LOG, "forecast / measured", RT_SCALE_LOG);
     free(x);
@@ -304,11 +304,10 @@ static void add_beside(struct rt_report *report, const struct rt_evaluation *eva
     const char **names = rt_calloc(pools->count + 1, sizeof *names);
     double *values = rt_calloc(pools->count + 1, sizeof *values);
     struct rt_metrics m = metrics_of(evaluation);
-    struct rt_plot *plot = rt_plot_new("Forecasts beside one another",
-                                       "Mean absolute error pooled over all devices, of %zu forecasts: %s is "
-                                       "off by %.1f%% over all %zu %s.",
-                                       evaluation->column_count, evaluation->column[0].name, m.mape, m.count,
-                                       rows_name(evaluation));
+    struct rt_plot *plot = rt_plot_new(
+        "Forecasts beside one another",
+        "Mean absolute error pooled over all devices, of %zu forecasts: %s is off by %.1f%% over all %zu %s.",
+        evaluation->column_count, evaluation->column[0].name, m.mape, m.count, rows_name(evaluation));
     rt_plot_axes(plot, "mean absolute error, %", RT_SCALE_LINEAR, "", RT_SCALE_LINEAR);
     for (size_t c = 0; c < evaluation->column_count; c++) {
         size_t count = 0;
@@ -353,12 +352,11 @@ static void add_coverage(struct rt_report *report, const struct rt_evaluation *e
         level[l] = 100 * rt_coverage_levels[l];
         share[l] = 100 * (double)evaluation->covered[l] / (double)count;
     }
-    struct rt_plot *plot =
-        rt_plot_new("Coverage of the intervals",
-                    "Of %zu %s, intervals for %.0f%% hold %.1f%%, those for %.0f%% hold %.1f%%. On the line "
-                    "as many lie within as should.",
-                    count, rows_name(evaluation), level[0], share[0], level[RT_COVERAGE_LEVELS - 1],
-                    share[RT_COVERAGE_LEVELS - 1]);
+    struct rt_plot *plot = rt_plot_new("Coverage of the intervals",
+                                       "Of %zu %s, intervals for %.0f%% hold %.1f%%, those for %.0f%% hold "
+                                       "%.1f%%. On the line as many lie within as should.",
+                                       count, rows_name(evaluation), level[0], share[0],
+                                       level[RT_COVERAGE_LEVELS - 1], share[RT_COVERAGE_LEVELS - 1]);
     rt_plot_axes(plot, "nominal level, %", RT_SCALE_LINEAR, "measured within the interval, %",
                  RT_SCALE_LINEAR);
     rt_plot_line(plot, evaluation->column[0].name, level, share, RT_COVERAGE_LEVELS);

@@ -140,17 +140,15 @@ static void add_published(struct rt_report *report, const struct rt_evaluation *
 
 static void add_legend(struct rt_report *report)
 {
-    rt_report_add_words(
-        report, "floor",
-        "the model's nodes, each measured alone, added up: the error that remains where every "
-        "kernel's time is known");
+    rt_report_add_words(report, "floor",
+                        "the model's nodes, each measured alone, added up: the error that remains where "
+                        "every kernel's time is known");
     rt_report_add_words(
         report, "errors",
-        "percent of the measured time, above 0: forecast too slow. Coverage: share of the "
-        "forecast kernels' time that trained networks account for; in 90%%: measured within "
-        "the 90%% interval; +-90%%: half its width. Pools as for kernels: MAPE, median, p90 and "
-        "max of the absolute error, bias its signed mean; a column that lacks some of the rows "
-        "has in brackets the first predictor's MAPE over its own");
+        "percent of the measured time, above 0: forecast too slow. Coverage: share of the forecast kernels' "
+        "time that trained networks account for; in 90%%: measured within the 90%% interval; +-90%%: half "
+        "its width. Pools as for kernels: MAPE, median, p90 and max of the absolute error, bias its signed "
+        "mean; a column that lacks some of the rows has in brackets the first predictor's MAPE over its own");
 }
 
 /* --- a line per run --- */

@@ -99,11 +99,10 @@ int rt_workload_request(const struct rt_dataset *dataset, const struct rt_worklo
     const char *option = rt_strings_get(&dataset->texts, workload->option);
     int status = RT_OK;
     if (!rt_workload_option(option, step))
-        return rt_fail(
-            RT_EFORMAT,
-            "option \"%s\" is unknown; known are fusion, dpN, tpN, epN, adpN, ulyssesN, ringN and ppN_M "
-            "(N GPUs, M microbatches)",
-            option);
+        return rt_fail(RT_EFORMAT,
+                       "option \"%s\" is unknown; known are fusion, dpN, tpN, epN, adpN, ulyssesN, ringN and "
+                       "ppN_M (N GPUs, M microbatches)",
+                       option);
     for (int field = 0; field < RT_STEP_FIELDS && status == RT_OK; field++)
         status = set_field(dataset, workload, field, step);
     return status;

@@ -77,11 +77,10 @@ static int check_possible(const struct rt_scored_run *run, double roofline_us)
         run->kind == RT_KIND_PREFILL || run->kind == RT_KIND_DECODE || run->kind == RT_KIND_GENERATION;
     if (!served || !(run->workload->end_to_end_us < share * roofline_us))
         return RT_OK;
-    return rt_fail(
-        RT_EFORMAT,
-        "its measured %.4g ms are less than half of the %.4g that its kernels take at the peaks of "
-        "the GPU, so it ran something else",
-        run->workload->end_to_end_us / 1e3, roofline_us / 1e3);
+    return rt_fail(RT_EFORMAT,
+                   "its measured %.4g ms are less than half of the %.4g that its kernels take at the peaks "
+                   "of the GPU, so it ran something else",
+                   run->workload->end_to_end_us / 1e3, roofline_us / 1e3);
 }
 
 /* Forecasts of the run by candidate `c`, for the row after the last. The first candidate's parts are kept. */

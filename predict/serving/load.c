@@ -167,11 +167,10 @@ static int find_columns(struct reading *r)
         for (int i = 0; i < COLUMNS; i++)
             known |= strcmp(rt_csv_header(r->csv, c), columns[i]) == 0;
         if (!known)
-            return rt_fail(
-                RT_EFORMAT,
-                "%s: a list of requests has no column \"%.40s\"; there are arrival_s, input_tokens, "
-                "output_tokens, prefix_group, prefix_tokens and priority",
-                rt_csv_path(r->csv), rt_csv_header(r->csv, c));
+            return rt_fail(RT_EFORMAT,
+                           "%s: a list of requests has no column \"%.40s\"; there are arrival_s, "
+                           "input_tokens, output_tokens, prefix_group, prefix_tokens and priority",
+                           rt_csv_path(r->csv), rt_csv_header(r->csv, c));
     }
     for (int i = 0; i < COLUMNS; i++)
         r->place[i] = rt_csv_find(r->csv, columns[i]);

@@ -243,9 +243,8 @@ static void add_setting(struct rt_report *report, const struct rt_serve_setting 
         rt_report_add_text(report, "draft", NULL, setting->draft);
         rt_report_add_json(report, "draft_tokens", json_integer((json_int_t)setting->drafted));
         rt_report_add_fact(report, "accepted", json_real(setting->accepted), "speculation",
-                           "%" PRId64
-                           " tokens of %s before each check, which makes %g in the mean; times between "
-                           "tokens are evened out within a check",
+                           "%" PRId64 " tokens of %s before each check, which makes %g in the mean; times "
+                                      "between tokens are evened out within a check",
                            setting->drafted, setting->draft, setting->accepted);
     }
     rt_report_add_text(report, "predictor", "predictor", setting->predictor);
@@ -266,11 +265,10 @@ static void add_setting(struct rt_report *report, const struct rt_serve_setting 
 static void add_overload(struct rt_report *report, const char *key, const struct rt_serve_point *point)
 {
     if (point->load.arrivals == RT_POISSON && point->result.requests_per_s < 0.9 * point->load.rate)
-        rt_report_add_note(
-            report, key,
-            "%g requests/s came and %.3g/s were answered: the queue grows for as long as requests come, "
-            "so latencies are those of %zu requests, not of a lasting load",
-            point->load.rate, point->result.requests_per_s, point->result.requests);
+        rt_report_add_note(report, key,
+                           "%g requests/s came and %.3g/s were answered: the queue grows for as long as "
+                           "requests come, so latencies are those of %zu requests, not of a lasting load",
+                           point->load.rate, point->result.requests_per_s, point->result.requests);
 }
 
 /* ---- pictures ---- */
@@ -293,8 +291,8 @@ static void add_latencies(struct rt_report *report, struct rt_serve_point *point
     const struct rt_serve_result *r = &point->result;
     struct rt_plot *plot =
         rt_plot_new("Latency of requests",
-                    "Half of them get their first token within %s ms and their last within %s ms; "
-                    "99%% within %s and %s ms.",
+                    "Half of them get their first token within %s ms and their last within %s ms; 99%% "
+                    "within %s and %s ms.",
                     rt_number_text(r->ttft_us.p50 / 1e3).text, rt_number_text(r->e2e_us.p50 / 1e3).text,
                     rt_number_text(r->ttft_us.p99 / 1e3).text, rt_number_text(r->e2e_us.p99 / 1e3).text);
     rt_plot_axes(plot, "latency, ms", RT_SCALE_LOG, "% of requests", RT_SCALE_LINEAR);

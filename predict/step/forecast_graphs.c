@@ -38,12 +38,11 @@ static int refuse_families(const struct rt_forecast *forecast, const struct rt_f
         if (launches[f] > 0)
             rt_text_item(&words, ", ", "%s", rt_families[f].name);
     bool attention = launches[RT_FAMILY_ATTENTION] > 0;
-    int status =
-        rt_fail(RT_ENOTFOUND,
-                "the predictor has no network for %s, which the model runs; train one with samples of "
-                "it, or take the roofline for it with {fallback}%s%s%s",
-                words.text, attention ? ", or write attention out with " : "",
-                attention ? rt_field_words("runtime").text : "", attention ? " eager-math" : "");
+    int status = rt_fail(RT_ENOTFOUND,
+                         "the predictor has no network for %s, which the model runs; train one with samples "
+                         "of it, or take the roofline for it with {fallback}%s%s%s",
+                         words.text, attention ? ", or write attention out with " : "",
+                         attention ? rt_field_words("runtime").text : "", attention ? " eager-math" : "");
     rt_text_release(&words);
     return status;
 }
@@ -64,16 +63,14 @@ static int refuse_peak(const struct rt_forecast *forecast, const struct rt_call 
 static int refuse_skip(const struct rt_forecast *forecast, enum rt_op_id op, enum rt_skip skip)
 {
     if (skip == RT_SKIP_NO_ORIGIN)
-        return rt_fail(
-            RT_ENOTFOUND,
-            "the predictor has no measurement of a kernel like %s on another device than %s; train one "
-            "with data of another GPU, or take the roofline for it with {fallback}",
-            rt_ops[op].name, forecast->device->name);
-    return rt_fail(
-        RT_ENOTFOUND,
-        "the predictor has no measured tile of a kernel like %s; train one with samples whose tiles are "
-        "known, or take the roofline for it with {fallback}",
-        rt_ops[op].name);
+        return rt_fail(RT_ENOTFOUND,
+                       "the predictor has no measurement of a kernel like %s on another device than %s; "
+                       "train one with data of another GPU, or take the roofline for it with {fallback}",
+                       rt_ops[op].name, forecast->device->name);
+    return rt_fail(RT_ENOTFOUND,
+                   "the predictor has no measured tile of a kernel like %s; train one with samples whose "
+                   "tiles are known, or take the roofline for it with {fallback}",
+                   rt_ops[op].name);
 }
 
 static int time_collective(struct rt_forecast_launch *launch, const struct rt_collectives *collectives)
@@ -258,9 +255,8 @@ static int check_pieces(const struct rt_graph *graph, const struct rt_parallelis
         return RT_OK;
     if (!trains || parallel->pipeline == 1 || parallel->schedule != RT_PIPELINE_1F1B)
         return rt_fail(RT_EUSAGE,
-                       "{vp} %" PRId64
-                       ": stages of a training pipeline hold pieces that are interleaved: give "
-                       "{mode} training, {pp} 2 or more and {schedule} 1f1b",
+                       "{vp} %" PRId64 ": stages of a training pipeline hold pieces that are interleaved: "
+                                       "give {mode} training, {pp} 2 or more and {schedule} 1f1b",
                        chunks);
     if (pieces > layers && pieces != layers + 2)
         return rt_fail(RT_EUSAGE,

@@ -707,15 +707,14 @@ struct rt_report *rt_prediction_report(const struct rt_prediction *prediction, b
     bool transforms = false;
     for (size_t i = 0; i < count; i++)
         transforms |= rows[i].roofline_us > rows[i].time_us;
-    rt_report_add_note(
-        report, NULL,
-        "of peak %%: FLOP/s or memory bandwidth that the op reaches, whichever is nearer to the data sheet's "
-        "peak%s",
-        transforms
-            ? "; more than 100 where operands come out of the L2, which is faster than the memory, where "
-              "transforms save a convolution multiplications, or where a GeForce board runs above its sheet: "
-              "no forecast is below the bounds of those"
-            : "");
+    rt_report_add_note(report, NULL,
+                       "of peak %%: FLOP/s or memory bandwidth that the op reaches, whichever is nearer to "
+                       "the data sheet's peak%s",
+                       transforms
+                           ? "; more than 100 where operands come out of the L2, which is faster than the "
+                             "memory, where transforms save a convolution multiplications, or where a "
+                             "GeForce board runs above its sheet: no forecast is below the bounds of those"
+                           : "");
     rt_report_add_table(report, "heaviest", "The heaviest nodes", node_table(prediction));
     rt_report_add_json(report, "warnings", warnings_json(prediction));
     return report;

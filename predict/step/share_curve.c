@@ -205,12 +205,11 @@ static void add_curve(struct rt_report *report, const struct rt_prediction *p,
     const struct rt_share_point *knee = &curve->knee;
     char *words = rt_prediction_case(p);
     rt_report_add_table(report, NULL, words, points_table(curve));
-    rt_report_add_note(report, NULL,
-                       "Knee: %g of %g SMs (%.1f%%) take %.3f ms, within %g%% of the whole GPU's %.3f ms; "
-                       "bound by %s",
-                       knee->sms, p->device.sms, knee->percent, knee->total_us / 1e3, curve->within,
-                       curve->whole.total_us / 1e3,
-                       knee->bound == RT_SHARE_HOST ? "the host" : bound_names[knee->bound]);
+    rt_report_add_note(
+        report, NULL,
+        "Knee: %g of %g SMs (%.1f%%) take %.3f ms, within %g%% of the whole GPU's %.3f ms; bound by %s",
+        knee->sms, p->device.sms, knee->percent, knee->total_us / 1e3, curve->within,
+        curve->whole.total_us / 1e3, knee->bound == RT_SHARE_HOST ? "the host" : bound_names[knee->bound]);
     free(words);
 }
 

@@ -76,11 +76,10 @@ static char *beyond(const struct rt_prediction *prediction)
         rt_forecast_extrapolated_share(&prediction->forecast, prediction->predictor, &family, &feature);
     if (share < MAIN_SHARE)
         return NULL;
-    return rt_format(
-        "%.0f%% of the time is in kernels unlike all that the predictor was fitted to, so it may be off "
-        "by more than the interval says (most of it in %s; what differs: %s); "
-        "measure such kernels and give them to `rooftile calibrate`",
-        100 * share, rt_families[family].name, plain_words(rt_features[feature].what));
+    return rt_format("%.0f%% of the time is in kernels unlike all that the predictor was fitted to, so it "
+                     "may be off by more than the interval says (most of it in %s; what differs: %s); "
+                     "measure such kernels and give them to `rooftile calibrate`",
+                     100 * share, rt_families[family].name, plain_words(rt_features[feature].what));
 }
 
 /* "; batch 10 takes 39.88 GiB": the first change with which it fits. */
@@ -113,10 +112,9 @@ static char *tight_fit(const struct rt_prediction *prediction)
     const struct rt_forecast *forecast = &prediction->forecast;
     if (!rt_forecast_fits(forecast) || !rt_forecast_is_tight(forecast))
         return NULL;
-    return rt_format("memory is tight: a training step needs %.1f of %.1f GiB, and where the "
-                     "allocator frees and maps memory in every step it takes longer than "
-                     "forecast (measured: from 0.9 of an H100 on 1.3 to 10 times in 15 of 15 runs, "
-                     "from 0.8 on in 5 of 30)",
+    return rt_format("memory is tight: a training step needs %.1f of %.1f GiB, and where the allocator frees "
+                     "and maps memory in every step it takes longer than forecast (measured: from 0.9 of an "
+                     "H100 on 1.3 to 10 times in 15 of 15 runs, from 0.8 on in 5 of 30)",
                      forecast->memory.total / RT_GIB, forecast->memory_bytes / RT_GIB);
 }
 
@@ -141,21 +139,19 @@ static char *emulated(const struct rt_prediction *prediction)
 {
     if (prediction->graph.options.dtype != RT_BF16 || rt_device_has_bf16(&prediction->device))
         return NULL;
-    return rt_sentence(
-        "%s has no units for bf16: PyTorch converts and computes in fp32 there, which is what is "
-        "forecast (vLLM refuses it); {dtype} fp16 is what such GPUs are used with",
-        prediction->device.name);
+    return rt_sentence("%s has no units for bf16: PyTorch converts and computes in fp32 there, which is what "
+                       "is forecast (vLLM refuses it); {dtype} fp16 is what such GPUs are used with",
+                       prediction->device.name);
 }
 
 static char *weights_alone(const struct rt_prediction *prediction)
 {
     if (!prediction->graph.options.weight_only)
         return NULL;
-    return rt_sentence(
-        "%s has no units for fp4: weights of 4 bits are multiplied in 16 there, which is what is forecast, "
-        "as %s "
-        "(vLLM's Marlin kernels; the scales of NVFP4 take 1/16 byte a weight more); {dtype} asks for another",
-        prediction->device.name, rt_dtypes[prediction->graph.products].name);
+    return rt_sentence("%s has no units for fp4: weights of 4 bits are multiplied in 16 there, which is what "
+                       "is forecast, as %s (vLLM's Marlin kernels; the scales of NVFP4 take 1/16 byte a "
+                       "weight more); {dtype} asks for another",
+                       prediction->device.name, rt_dtypes[prediction->graph.products].name);
 }
 
 static char *roofline(const struct rt_prediction *prediction)

@@ -97,11 +97,10 @@ static int check_predictor(const struct rt_predictor *predictor)
     for (size_t n = 0; n < predictor->net_count; n++)
         if (rt_family_net_has_effects(&predictor->nets[n]))
             return RT_OK;
-    return rt_fail(
-        RT_EUSAGE,
-        "a predictor of kind \"%s\" has nothing to calibrate: its networks have no device effects; "
-        "train one with `rooftile train --predictor rooftile`",
-        predictor->kind);
+    return rt_fail(RT_EUSAGE,
+                   "a predictor of kind \"%s\" has nothing to calibrate: its networks have no device "
+                   "effects; train one with `rooftile train --predictor rooftile`",
+                   predictor->kind);
 }
 
 static bool has_kernels(const struct rt_dataset *dataset, int32_t device)

@@ -108,8 +108,7 @@ void rt_energy_calibration_report(const struct rt_energy_calibration *calibratio
     rt_report_add_note(report, NULL,
                        "core (units and cache), memory, static (active and idle watts): what is added to the "
                        "ln of their joules. uncalibrated, calibrated: mean |error| of power at the measured "
-                       "time, of what it "
-                       "was fitted to and of the others");
+                       "time, of what it was fitted to and of the others");
     if (calibration->device < 0)
         add_population(calibration, &predictor->energy, report);
     add_unobserved("runs_left_out", "runs", calibration->measurements.runs_left, report);

@@ -368,8 +368,8 @@ static int refuse(const struct rt_calibration *calibration, const struct rt_cali
         if (calibration->family[f].worse)
             return rt_fail(
                 RT_EFORMAT,
-                "nothing is written: the fit to kernels of %s took the other kernels of %s from %.1f "
-                "to %.1f%% in the median; measure again, or more",
+                "nothing is written: the fit to kernels of %s took the other kernels of %s from %.1f to "
+                "%.1f%% in the median; measure again, or more",
                 calibration->device, rt_net_name(calibration->family[f].family, calibration->family[f].units),
                 calibration->family[f].rest_before.median, calibration->family[f].rest_after.median);
     for (int r = 0; r < RT_UNUSED_COUNT; r++) {
@@ -378,11 +378,10 @@ static int refuse(const struct rt_calibration *calibration, const struct rt_cali
             snprintf(left + used, sizeof left - used, "; %zu are %s", calibration->left[r],
                      rt_unused[r].words);
     }
-    return rt_fail(
-        RT_EFORMAT,
-        "no family has %d kernels of %s that can be used (split %s)%s; measure some with `rooftile "
-        "collect --plan calibrate`, or choose another {split}",
-        RT_CALIBRATE_LEAST, calibration->device, rt_part_name(options->part), left);
+    return rt_fail(RT_EFORMAT,
+                   "no family has %d kernels of %s that can be used (split %s)%s; measure some with "
+                   "`rooftile collect --plan calibrate`, or choose another {split}",
+                   RT_CALIBRATE_LEAST, calibration->device, rt_part_name(options->part), left);
 }
 
 /* Where the session was slow, more likely than not, forecasts of kernels alone follow it, as it was measured;

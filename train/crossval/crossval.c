@@ -279,11 +279,10 @@ static int refuse_empty(const struct rt_crossval *crossval)
     const struct rt_crossval_options *options = crossval->options;
     struct rt_field_words field = rt_field_words(rt_leave_outs[options->leave_out]);
     if (options->only.count > 0)
-        return rt_fail(
-            RT_ENOTFOUND,
-            "%s %s: no fold of the data has that in its name; `rooftile crossval --dry-run` without %s lists "
-            "them",
-            field.text, options->only.name[0], field.text);
+        return rt_fail(RT_ENOTFOUND,
+                       "%s %s: no fold of the data has that in its name; `rooftile crossval --dry-run` "
+                       "without %s lists them",
+                       field.text, options->only.name[0], field.text);
     if (options->leave_out == RT_LEAVE_MODEL)
         return rt_fail(RT_EFORMAT,
                        "%s: holds no measured workloads (whole models), so there is no model to leave out; "
@@ -294,12 +293,11 @@ static int refuse_empty(const struct rt_crossval *crossval)
                        options->data.name[0], crossval->left_out ? "; it has " : "",
                        crossval->left_out ? crossval->left_out : "");
     if (options->leave_out == RT_LEAVE_GENERATION)
-        return rt_fail(
-            RT_EFORMAT,
-            "%s: has no two generations of GPUs to train on one and judge the other%s%s; add data of older "
-            "GPUs, or leave out one GPU at a time",
-            options->data.name[0], crossval->left_out ? ": it has " : "",
-            crossval->left_out ? crossval->left_out : "");
+        return rt_fail(RT_EFORMAT,
+                       "%s: has no two generations of GPUs to train on one and judge the other%s%s; add data "
+                       "of older GPUs, or leave out one GPU at a time",
+                       options->data.name[0], crossval->left_out ? ": it has " : "",
+                       crossval->left_out ? crossval->left_out : "");
     return rt_fail(RT_EFORMAT,
                    "%s: holds neither kernels nor workloads; `rooftile dataset info` lists what is there",
                    options->data.name[0]);

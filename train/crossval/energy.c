@@ -247,11 +247,10 @@ static void note_times(const struct crossval *crossval, struct rt_report *report
     for (size_t d = 0; d < dataset->device_count; d++)
         if (is_first(crossval, d) &&
             knows_chip(&crossval->predictors[crossval->serves[d]], &dataset->devices[d]))
-            rt_report_add_note(
-                report, "warnings",
-                "times of %s are by a predictor that was fitted to it: end to end is not as of a "
-                "GPU left out; train one that holds it out and name that for times",
-                dataset->devices[d].name);
+            rt_report_add_note(report, "warnings",
+                               "times of %s are by a predictor that was fitted to it: end to end is not as "
+                               "of a GPU left out; train one that holds it out and name that for times",
+                               dataset->devices[d].name);
 }
 
 static struct rt_report *make_report(const struct crossval *crossval,
@@ -273,9 +272,8 @@ static struct rt_report *make_report(const struct crossval *crossval,
     rt_report_add_json(report, "seed", json_integer((json_int_t)options->seed));
     rt_report_add_note(
         report, NULL,
-        "power: mean watts of a GPU at the measured time; its energy is as far off. End to end: "
-        "at the forecast time. one run of it: each of up to %d runs of the GPU in turn, judged "
-        "by its others",
+        "power: mean watts of a GPU at the measured time; its energy is as far off. End to end: at the "
+        "forecast time. one run of it: each of up to %d runs of the GPU in turn, judged by its others",
         RUNS_IN_TURN);
     note_times(crossval, report);
     return report;

@@ -173,11 +173,10 @@ static void add_coverage(struct rt_report *report, const struct rt_crossval_tabl
     if (count == 0)
         return;
     char *name = block_name(block);
-    struct rt_plot *plot =
-        rt_plot_new("Within the 90% intervals",
-                    "Share of the measurements within the 90%% intervals of %s, the mean over the folds; 90 "
-                    "is what it should be, the lowest is %.0f%% (%s).",
-                    name, least, names[lowest]);
+    struct rt_plot *plot = rt_plot_new("Within the 90% intervals",
+                                       "Share of the measurements within the 90%% intervals of %s, the mean "
+                                       "over the folds; 90 is what it should be, the lowest is %.0f%% (%s).",
+                                       name, least, names[lowest]);
     rt_plot_axes(plot, "within, %", RT_SCALE_LINEAR, "", RT_SCALE_LINEAR);
     rt_plot_bars(plot, name, names, values, count);
     rt_report_add_plot(report, plot);

@@ -135,11 +135,10 @@ static void add_intervals(const struct rt_crossval_table *table, struct rt_repor
     size_t rows;
     struct rt_table *intervals = make_intervals(table, &rows);
     if (rows > 0)
-        rt_report_add_table(
-            report, NULL,
-            "90% intervals: share of the measurements within, percent (mean half-width, percent "
-            "of the forecast); the mean half-width over the mean error",
-            intervals);
+        rt_report_add_table(report, NULL,
+                            "90% intervals: share of the measurements within, percent (mean half-width, "
+                            "percent of the forecast); the mean half-width over the mean error",
+                            intervals);
     else
         rt_table_free(intervals);
 }
@@ -318,18 +317,15 @@ static void add_protocol(const struct rt_crossval *crossval, struct rt_report *r
     static const char *const protocols[RT_LEAVE_COUNT] = {
         "Every column is a GPU that the predictor was not fitted to, nor to any other of the same chip.",
         "Every column is a generation of GPUs; the predictor was fitted to older ones alone, to none of it "
-        "and to "
-        "none that is newer.",
+        "and to none that is newer.",
         ("Every column is a model. No predictor is fitted to whole models, so one training, on the kernels "
-         "of "
-         "all GPUs, serves every model; the GPUs were not held out."),
+         "of all GPUs, serves every model; the GPUs were not held out."),
         "Every column is an op that the predictor was not fitted to, judged on all GPUs."};
     rt_report_add_note(report, "notes", "%s", protocols[crossval->options->leave_out]);
     if (crossval->options->leave_out != RT_LEAVE_MODEL)
-        rt_report_add_note(
-            report, "notes",
-            "Kernels are those of the test part of the data (`--split test`); where a fold has "
-            "none of a family there, those of the validation part.");
+        rt_report_add_note(report, "notes",
+                           "Kernels are those of the test part of the data (`--split test`); where a fold "
+                           "has none of a family there, those of the validation part.");
     rt_report_add_note(report, "notes",
                        "Numbers are mean absolute percentage errors; mean and worst are over columns, each "
                        "counting once; n is the number of kernels or runs of models.");
@@ -356,20 +352,18 @@ static void add_calibration(const struct rt_crossval_table *table, struct rt_rep
         rt_report_add_note(
             report, "notes",
             "Calibrated, same kind: after `rooftile calibrate --kernels %" PRId64
-            " --split test`, with kernels of the test part of the held-out GPU, and judged on all "
-            "others of that part; zero-shot (without a word) and all other rows are judged on the "
-            "whole part. Where the validation part is judged: with kernels of the training part, "
-            "which is of its kind.",
+            " --split test`, with kernels of the test part of the held-out GPU, and judged on all others of "
+            "that part; zero-shot (without a word) and all other rows are judged on the whole part. Where "
+            "the validation part is judged: with kernels of the training part, which is of its kind.",
             kernels);
     for (int p = RT_KERNEL_PROTOCOLS; p < RT_PROTOCOL_COUNT; p++)
         if (has_protocol(table, (enum rt_protocol)p)) {
             rt_report_add_note(
                 report, "notes",
                 "Other models' runs: every model is judged after `rooftile calibrate --from models "
-                "--without-model NAME`, with the plain runs of all other models on the same GPU, on top "
-                "of the kernels where the row says so; one after the other, and the errors of all "
-                "together. Where no other model ran on the GPU, without runs. Only plain runs on one "
-                "GPU are judged.");
+                "--without-model NAME`, with the plain runs of all other models on the same GPU, on top of "
+                "the kernels where the row says so; one after the other, and the errors of all together. "
+                "Where no other model ran on the GPU, without runs. Only plain runs on one GPU are judged.");
             return;
         }
 }
@@ -384,15 +378,14 @@ static void add_reading_aids(const struct rt_crossval_table *table, struct rt_re
                 floor |= strcmp(table->blocks[b].label, "floor") == 0;
             }
     if (floor)
-        rt_report_add_note(report, "notes",
-                           "Floor: the sum of a model's kernels, each measured alone, against its measured "
-                           "time.");
+        rt_report_add_note(
+            report, "notes",
+            "Floor: the sum of a model's kernels, each measured alone, against its measured time.");
     if (partial)
         rt_report_add_note(
             report, "notes",
-            "* judged on fewer than another of the same row: of the missing, no forecast could "
-            "be made, no calibration kernels or no sum of kernels are there. Do not compare "
-            "these means.");
+            "* judged on fewer than another of the same row: of the missing, no forecast could be made, no "
+            "calibration kernels or no sum of kernels are there. Do not compare these means.");
 }
 
 static void add_folds(const struct rt_crossval *crossval, struct rt_report *report)

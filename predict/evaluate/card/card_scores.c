@@ -73,12 +73,11 @@ static void add_command(struct rt_report *report, const struct rt_card_scored *j
 
 static const char *held_out_words(const struct rt_predictor *predictor)
 {
-    return predictor->held_out_gpus[0] != '\0' ? "Rows marked as held out are of GPUs that the predictor saw "
-                                                 "no measurement of; the others are of shapes "
-                                                 "that were kept for testing."
-                                               : "No GPU was held out: rows are of shapes that were kept for "
-                                                 "testing, on GPUs that the predictor knows, "
-                                                 "unless it knows none of them.";
+    return predictor->held_out_gpus[0] != '\0'
+               ? "Rows marked as held out are of GPUs that the predictor saw no measurement of; the others "
+                 "are of shapes that were kept for testing."
+               : "No GPU was held out: rows are of shapes that were kept for testing, on GPUs that the "
+                 "predictor knows, unless it knows none of them.";
 }
 
 void rt_card_add_scored(struct rt_report *report, const struct rt_card_scored *judged)

@@ -368,17 +368,15 @@ static void add_what(struct rt_report *report, const struct rt_dataset *dataset)
 {
     size_t synthetic = count_synthetic(dataset), rows = dataset->samples.count + dataset->workload_count;
     if (synthetic > 0)
-        rt_report_add_paragraph(
-            report,
-            "**SYNTHETIC: %zu of the %zu rows are made up by a formula, not measured. They show how "
-            "the tools work and nothing about hardware.**",
-            synthetic, rows);
-    rt_report_add_paragraph(
-        report,
-        "%zu samples (one kernel on one device each) and %zu runs of whole models, measured on %zu "
-        "device%s, in one HDF5 file. Dims count elements.",
-        dataset->samples.count, dataset->workload_count, dataset->device_count,
-        dataset->device_count == 1 ? "" : "s");
+        rt_report_add_paragraph(report,
+                                "**SYNTHETIC: %zu of the %zu rows are made up by a formula, not measured. "
+                                "They show how the tools work and nothing about hardware.**",
+                                synthetic, rows);
+    rt_report_add_paragraph(report,
+                            "%zu samples (one kernel on one device each) and %zu runs of whole models, "
+                            "measured on %zu device%s, in one HDF5 file. Dims count elements.",
+                            dataset->samples.count, dataset->workload_count, dataset->device_count,
+                            dataset->device_count == 1 ? "" : "s");
 }
 
 static void add_origin(struct rt_report *report, const struct rt_dataset *dataset, const char *licence,
@@ -431,10 +429,9 @@ static void add_limits(struct rt_report *report)
     rt_report_add_heading(report, "Limits");
     rt_report_add_note(report, NULL,
                        "It holds for these devices with these drivers, libraries and clocks; others differ.");
-    rt_report_add_note(
-        report, NULL,
-        "A kernel that is timed alone carries the host's dispatch, but where it has the flag `queued`; "
-        "in a model that runs many, most of that is hidden.");
+    rt_report_add_note(report, NULL,
+                       "A kernel that is timed alone carries the host's dispatch, but where it has the flag "
+                       "`queued`; in a model that runs many, most of that is hidden.");
     rt_report_add_note(report, NULL,
                        "Outside the ranges above nothing was measured: a predictor that is fitted to it "
                        "extrapolates there, by physics.");

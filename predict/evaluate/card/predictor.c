@@ -238,18 +238,16 @@ static void add_what(struct rt_report *report, const struct rt_predictor *predic
     size_t count = count_lines(predictor->devices);
     if (!predictor->complete)
         rt_report_add_paragraph(
-            report, "**INCOMPLETE: its training was interrupted; these are the best weights until "
-                    "then.**");
+            report, "**INCOMPLETE: its training was interrupted; these are the best weights until then.**");
     if (strstr(predictor->data_sources, "ynthetic") != NULL)
-        rt_report_add_paragraph(report,
-                                "**SYNTHETIC: some of what it was fitted to is made up, not measured. Its "
-                                "forecasts say nothing about hardware.**");
+        rt_report_add_paragraph(report, "**SYNTHETIC: some of what it was fitted to is made up, not "
+                                        "measured. Its forecasts say nothing about hardware.**");
     rt_report_add_paragraph(
         report,
-        "A predictor of the time that GPU kernels take, and of whole models made of them, in one HDF5 "
-        "file that rooftile reads: a small network per family of ops under the roofline of the GPU. "
-        "It forecasts GPUs that it was fitted to, and others by their data sheets. It was fitted to "
-        "%zu device%s; the file holds parameters and device effects, no measurement.",
+        "A predictor of the time that GPU kernels take, and of whole models made of them, in one HDF5 file "
+        "that rooftile reads: a small network per family of ops under the roofline of the GPU. It forecasts "
+        "GPUs that it was fitted to, and others by their data sheets. It was fitted to %zu device%s; the "
+        "file holds parameters and device effects, no measurement.",
         count, count == 1 ? "" : "s");
 }
 
@@ -328,10 +326,10 @@ static void add_errors(struct rt_report *report, const struct rt_predictor *pred
         rt_card_add_scored(report, judged);
     if (rt_table_rows(left_out) > 0) {
         rt_report_add_heading(report, "Errors by the file itself");
-        rt_report_add_paragraph(
-            report, "For its intervals the training was repeated without each GPU in turn. These are "
-                    "the errors of kernels of that GPU, over training and validation shapes; "
-                    "choices of the design saw them, so they are no independent test.");
+        rt_report_add_paragraph(report,
+                                "For its intervals the training was repeated without each GPU in turn. These "
+                                "are the errors of kernels of that GPU, over training and validation shapes; "
+                                "choices of the design saw them, so they are no independent test.");
     }
     rt_report_add_table(report, "left_out", "GPUs left out in turn", left_out);
     rt_report_add_table(report, "intervals", "Half-widths of 90% intervals", intervals_table(predictor));
@@ -362,16 +360,14 @@ static void add_limits(struct rt_report *report, const struct rt_predictor *pred
                            families);
     rt_report_add_note(
         report, NULL,
-        "In dtypes that a family was not fitted to, and on GPUs that are not listed above, forecasts rest "
-        "on data sheets and on the nearest that was measured; their intervals are wider.");
-    rt_report_add_note(
-        report, NULL,
-        "Inputs outside the range of training are clipped to it; beyond, physics alone carries the "
-        "forecast.");
-    rt_report_add_note(
-        report, NULL,
-        "Intervals are conformal: nine of ten measurements lie inside where a GPU is as different from "
-        "those measured as they are from one another. No more is promised.");
+        "In dtypes that a family was not fitted to, and on GPUs that are not listed above, forecasts rest on "
+        "data sheets and on the nearest that was measured; their intervals are wider.");
+    rt_report_add_note(report, NULL,
+                       "Inputs outside the range of training are clipped to it; beyond, physics alone "
+                       "carries the forecast.");
+    rt_report_add_note(report, NULL,
+                       "Intervals are conformal: nine of ten measurements lie inside where a GPU is as "
+                       "different from those measured as they are from one another. No more is promised.");
     rt_report_add_note(
         report, NULL, "Library versions, drivers and clocks are those of the data: others take other times.");
     free(families);

@@ -291,15 +291,13 @@ struct rt_report *rt_judgement_report(const struct rt_advice_judgement *judgemen
                        "%zu, of %zu steps on two slices or more; %zu without a forecast are left out",
                        judgement->runs, judgement->groups, judgement->refused);
     rt_report_add_words(report, "right",
-                        "the rule names the profile that was best among those measured: the "
-                        "smallest that held the step within the target (or none), or the one "
-                        "that gives the GPU most");
+                        "the rule names the profile that was best among those measured: the smallest that "
+                        "held the step within the target (or none), or the one that gives the GPU most");
     for (int mode = 0; mode < RT_ADVISE_MODES; mode++)
         add_up(&all, &judgement->throughput[mode]);
     rt_report_add_fact(
         report, "lost_pct", rt_json_number(100 * all.lost[RT_RULE_ADVICE] / (double)all.cases), "lost",
-        "%.1f%% of the throughput of the best profile by the advised one, %.1f%% by the smallest "
-        "that fits",
+        "%.1f%% of the throughput of the best profile by the advised one, %.1f%% by the smallest that fits",
         100 * all.lost[RT_RULE_ADVICE] / (double)all.cases,
         100 * all.lost[RT_RULE_MEMORY] / (double)all.cases);
     add_latencies(table, judgement);

@@ -106,10 +106,9 @@ static void read_name(struct reader *reader)
     const struct rt_device_field *field = rt_device_field_named(reader->at, length);
     if (field == NULL) {
         char *keys = rt_device_field_keys();
-        char *what =
-            rt_format("\"%.*s\" is neither a field nor a function; fields are %s; functions sqrt, log, "
-                      "exp, min, max",
-                      (int)(length < 40 ? length : 40), reader->at, keys);
+        char *what = rt_format(
+            "\"%.*s\" is neither a field nor a function; fields are %s; functions sqrt, log, exp, min, max",
+            (int)(length < 40 ? length : 40), reader->at, keys);
         fail(reader, what);
         free(what);
         free(keys);

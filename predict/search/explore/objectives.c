@@ -85,12 +85,11 @@ static int refuse_price(const struct rt_assessment *assessment, enum rt_priced p
     rt_space_values(space, point, values);
     for (size_t a = 0; a < space->axes; a++)
         rt_text_item(&at, ",", "%s=%g", rt_device_fields[space->axis[a].field].key, values[a]);
-    int status =
-        rt_fail(RT_EUSAGE,
-                "%s \"%.200s\": is %g on %s,%s; a formula must give a number at every point, of fields "
-                "that the device has",
-                rt_field_words(rt_priced[priced]).text, assessment->formulas[priced].text, value,
-                assessment->exploration->base.name, at.text);
+    int status = rt_fail(RT_EUSAGE,
+                         "%s \"%.200s\": is %g on %s,%s; a formula must give a number at every point, of "
+                         "fields that the device has",
+                         rt_field_words(rt_priced[priced]).text, assessment->formulas[priced].text, value,
+                         assessment->exploration->base.name, at.text);
     rt_text_release(&at);
     return status;
 }

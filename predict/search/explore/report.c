@@ -91,10 +91,9 @@ static void add_front(struct rt_report *report, const struct rt_assessment *asse
     rt_report_add_json(report, "front", rt_table_json(all));
     rt_table_free(all);
     if (count == 0)
-        rt_report_add_note(
-            report, "notes",
-            "There is no front: no point has the memory that the step takes; vary memory_gib, or take a "
-            "smaller batch.");
+        rt_report_add_note(report, "notes",
+                           "There is no front: no point has the memory that the step takes; vary memory_gib, "
+                           "or take a smaller batch.");
     else if (objectives == 1)
         rt_report_add_note(report, "notes", "Without %s, %s or %s the front is the fastest point alone.",
                            rt_field_words("energy").text, rt_field_words(rt_priced[RT_PRICED_COST]).text,
@@ -259,11 +258,11 @@ static void add_power(struct rt_report *report, const struct rt_space *space)
 {
     for (size_t a = 0; a < space->axes; a++)
         if (rt_device_fields[space->axis[a].field].offset == offsetof(struct rt_device, power_w))
-            rt_report_add_note(report, "notes",
-                               "power_w: watts that a board is built for, which its rest and its clocks "
-                               "under load follow; a "
-                               "limit that is set on a board as it is: `rooftile predict` with %s",
-                               rt_field_words("power_limit").text);
+            rt_report_add_note(
+                report, "notes",
+                "power_w: watts that a board is built for, which its rest and its clocks under load follow; "
+                "a limit that is set on a board as it is: `rooftile predict` with %s",
+                rt_field_words("power_limit").text);
 }
 
 struct rt_report *rt_exploration_report(const struct rt_assessment *assessment, const bool *front,

@@ -209,8 +209,7 @@ static int refuse_job(const struct builder *builder, const struct rt_gpu_job *jo
     if (least->memory_bytes > builder->surface->problem.memory_bytes)
         return rt_fail(RT_EFORMAT,
                        "%s:%zu: %s needs %.1f GiB at batch %" PRId64
-                       ", and %s has %.1f; give a smaller batch, "
-                       "a narrower dtype or a larger GPU",
+                       ", and %s has %.1f; give a smaller batch, a narrower dtype or a larger GPU",
                        builder->path, job->line, job->name, least->memory_bytes / RT_GIB, least->items,
                        builder->whole->name, builder->surface->problem.memory_bytes / RT_GIB);
     least = &row->batch[0];

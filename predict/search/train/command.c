@@ -95,11 +95,10 @@ static int check_budget(const struct rt_training_request *request)
 static int check_model(const struct rt_plan_arguments *shared, const struct rt_model_source *source)
 {
     if (rt_model_source_traced(source) || !rt_model_reads_text(&source->model))
-        return rt_fail(
-            RT_EUSAGE,
-            "--model %s: plans of training are for language models; name one by its config.json or of "
-            "the zoo",
-            shared->model);
+        return rt_fail(RT_EUSAGE,
+                       "--model %s: plans of training are for language models; name one by its config.json "
+                       "or of the zoo",
+                       shared->model);
     return RT_OK;
 }
 
@@ -138,15 +137,15 @@ static int settle(const struct rt_model_source *source, struct rt_training_reque
     if (rt_trainer_of((enum rt_runtime_id)step->runtime) == NULL)
         return rt_fail(RT_EUSAGE,
                        "--runtime %s: choose one that trains: megatron, megatron-bridge, torchtitan, "
-                       "nanotron, fsdp, deepspeed, eager or "
-                       "compile",
+                       "nanotron, fsdp, deepspeed, eager or compile",
                        rt_runtimes[step->runtime].name);
     int status = rt_step_read_cluster(step);
     if (status == RT_OK && step->parallel.expert_overlap &&
         (!rt_trainer_of((enum rt_runtime_id)step->runtime)->exchanges_beside ||
          source->model.experts.count == 0))
-        return rt_fail(RT_EUSAGE, "--expert-overlap is of megatron and megatron-bridge, and of models with "
-                                  "experts: leave it out");
+        return rt_fail(
+            RT_EUSAGE,
+            "--expert-overlap is of megatron and megatron-bridge, and of models with experts: leave it out");
     if (status != RT_OK)
         return status;
     struct rt_step whole = *step; /* what overlaps follows from the cut */

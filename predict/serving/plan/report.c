@@ -219,9 +219,9 @@ static void add_commands(struct rt_report *report, const struct rt_serving_plan 
         rt_report_add_text(report, "launch_prefill", "launch", prefill);
     rt_report_add_text(report, "launch", prefill != NULL ? "" : "launch", serve);
     if (rt_serving_hosts(plan, best) > 1 && plan->request->server->project != RT_SERVER_TENSORRT)
-        rt_report_add_words(report, "",
-                            "where it says $RANK, on each host of a server: RANK from 0, HEAD the first "
-                            "one's address");
+        rt_report_add_words(
+            report, "",
+            "where it says $RANK, on each host of a server: RANK from 0, HEAD the first one's address");
     if (rt_serving_checkpoint(plan, best) != NULL)
         rt_report_add_words(report, "", "of a checkpoint whose weights are in %s",
                             rt_serving_checkpoint(plan, best));
@@ -242,11 +242,10 @@ static void add_unknown(struct rt_report *report, const struct rt_serving_plan *
         enum rt_knowledge how = rt_predictor_knowledge(request->predictor, device, RT_OP_ATTENTION_GENERATION,
                                                        RT_BF16, &in_dtype);
         if (how >= RT_KNOWN_OLDER)
-            rt_report_add_note(
-                report, "notes",
-                "%s: attention of servers is forecast from %s; measured runs of it make the plan "
-                "surer (rooftile calibrate --from runs)",
-                device->name, rt_knowledge_words[how]);
+            rt_report_add_note(report, "notes",
+                               "%s: attention of servers is forecast from %s; measured runs of it make the "
+                               "plan surer (rooftile calibrate --from runs)",
+                               device->name, rt_knowledge_words[how]);
     }
 }
 
