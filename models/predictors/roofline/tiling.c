@@ -64,8 +64,6 @@ void rt_tiling_product(double batch, double m, double n, double k, double bytes,
             time_tiling(&cut, library != NULL ? library : rates, &tiling);
             if (tiling.time_us < fastest.time_us * (1 - 1e-9))
                 fastest = tiling;
-            if (tiling.compute_us <= tiling.memory_us) /* further parts only move more */
-                break;
         }
     if (library != NULL)
         time_tiling(&cut, rates, &fastest);
