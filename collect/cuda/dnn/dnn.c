@@ -114,13 +114,6 @@ void rt_dnn_strides(const int64_t dim[4], bool channels_last, int64_t stride[4])
 
 /* ---- jobs ---- */
 
-void rt_dnn_release(struct rt_cuda_job *job)
-{
-    rt_dnn_plan_release(job->detail);
-    free(job->detail);
-    job->detail = NULL;
-}
-
 static const struct rt_dnn_maker *maker_of(enum rt_op_id op)
 {
     switch (op) {

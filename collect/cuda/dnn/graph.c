@@ -259,6 +259,13 @@ void rt_dnn_plan_release(struct rt_dnn_plan *plan)
     *plan = (struct rt_dnn_plan){0};
 }
 
+void rt_dnn_release(struct rt_cuda_job *job)
+{
+    rt_dnn_plan_release(job->detail);
+    free(job->detail);
+    job->detail = NULL;
+}
+
 CUresult rt_dnn_run(cudnnHandle_t handle, const struct rt_dnn_plan *plan, int64_t tensors,
                     void *const *pointer, CUdeviceptr workspace)
 {

@@ -22,15 +22,23 @@ void rt_build_served(const struct rt_model *model, struct rt_graph *graph);
 uint32_t rt_mask_bert(const struct rt_stack *stack);
 uint32_t rt_mask_opt(const struct rt_stack *stack);
 uint32_t rt_positions_opt(const struct rt_stack *stack);
-/* Heads; of pooled sound: classes of all tokens' mean. */
-typedef void rt_head_part(const struct rt_stack *stack, uint32_t x);
-rt_head_part rt_decoder_head, rt_head_bert, rt_head_distilbert, rt_head_electra, rt_head_modernbert,
-    rt_head_vit, rt_head_clip_text, rt_head_clip_vision, rt_head_dinov2, rt_head_siglip_text,
-    rt_head_siglip_vision, rt_head_sound, rt_head_pooled_sound;
+void rt_decoder_head(const struct rt_stack *stack, uint32_t x);
+void rt_head_bert(const struct rt_stack *stack, uint32_t x);
+void rt_head_distilbert(const struct rt_stack *stack, uint32_t x);
+void rt_head_electra(const struct rt_stack *stack, uint32_t x);
+void rt_head_modernbert(const struct rt_stack *stack, uint32_t x);
+void rt_head_vit(const struct rt_stack *stack, uint32_t x);
+void rt_head_clip_text(const struct rt_stack *stack, uint32_t x);
+void rt_head_clip_vision(const struct rt_stack *stack, uint32_t x);
+void rt_head_dinov2(const struct rt_stack *stack, uint32_t x);
+void rt_head_siglip_text(const struct rt_stack *stack, uint32_t x);
+void rt_head_siglip_vision(const struct rt_stack *stack, uint32_t x);
 uint32_t rt_bias_mpnet(const struct rt_stack *stack);
 uint32_t rt_bias_deberta(const struct rt_stack *stack);
 uint32_t rt_beside_deberta(const struct rt_stack *stack, uint32_t in, uint32_t x);
 uint32_t rt_experts_switch(const struct rt_stack *stack, uint32_t x);
 uint32_t rt_experts_topk(const struct rt_stack *stack, uint32_t x);
 uint32_t rt_experts_all(const struct rt_stack *stack, uint32_t x);
+void rt_head_sound(const struct rt_stack *stack, uint32_t x);
+void rt_head_pooled_sound(const struct rt_stack *stack, uint32_t x); /* classes of all tokens' mean */
 void rt_losses_switch(const struct rt_stack *stack, int64_t layers);
