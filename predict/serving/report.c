@@ -244,7 +244,7 @@ static void add_setting(struct rt_report *report, const struct rt_serve_setting 
         rt_report_add_json(report, "draft_tokens", json_integer((json_int_t)setting->drafted));
         rt_report_add_fact(report, "accepted", json_real(setting->accepted), "speculation",
                            "%" PRId64 " tokens of %s before each check, which makes %g in the mean; times "
-                                      "between tokens are evened out within a check",
+                           "between tokens are evened out within a check",
                            setting->drafted, setting->draft, setting->accepted);
     }
     rt_report_add_text(report, "predictor", "predictor", setting->predictor);

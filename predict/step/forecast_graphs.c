@@ -256,7 +256,7 @@ static int check_pieces(const struct rt_graph *graph, const struct rt_parallelis
     if (!trains || parallel->pipeline == 1 || parallel->schedule != RT_PIPELINE_1F1B)
         return rt_fail(RT_EUSAGE,
                        "{vp} %" PRId64 ": stages of a training pipeline hold pieces that are interleaved: "
-                                       "give {mode} training, {pp} 2 or more and {schedule} 1f1b",
+                       "give {mode} training, {pp} 2 or more and {schedule} 1f1b",
                        chunks);
     if (pieces > layers && pieces != layers + 2)
         return rt_fail(RT_EUSAGE,
