@@ -444,6 +444,7 @@ static void set_compute(const struct rt_tiled_call *launch, const struct rt_rate
         for (int i = 0; i < RT_COMPUTE_TIMES; i++)
             compute_us[i] = fmax(compute_us[i], largest_tile_us(launch, rates)) + pages_us(launch);
     } else if (launch->rows == 0) {
+        compute_us[0] = fmax(compute_us[0], launch->experts.wait_us);
         compute_us[1] = launch->compute_us; /* of the tiling */
     }
 }

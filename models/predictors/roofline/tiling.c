@@ -490,9 +490,10 @@ static const double FUSED_LAUNCHES = 4;
 /* Each with what it waits for before its first product and after its last: the shortest take 36,000 (SGLang
  * on an A100) to 52,000 (vLLM on an L40S) in all, on GPUs of 1.4 to 2.5 GHz. */
 static const double EXPERTS_LAUNCH_CYCLES = 6000;
-/* FlashInfer's grouped products in fp8 on Hopper wait so long for each element of a tile's sums, however many
- * rows it has: H100 and H200 take the same, 4 to 7 times as long as their memory takes for the weights. */
-static const double STEP_CYCLES = 50;
+/* FlashInfer's grouped products in fp8 on Hopper wait 50 cycles for each element of a tile's sums, however
+ * many rows it has: H100 and H200 take the same, 4 to 7 times as long as their memory takes for the weights.
+ * Here over 1.4, where the network's factor on compute starts (head.c). */
+static const double STEP_CYCLES = 36;
 /* Weights stream from GDDR at 0.79 (A40) and 0.83 (L40S) of its bandwidth (rt_memory_gain). */
 static const double GDDR_WEIGHTS = 0.81;
 
@@ -561,10 +562,14 @@ void rt_tiling_experts(enum rt_dtype dtype, const int64_t *dim, enum rt_server_p
     bool streams = tiling.cutlass && rt_design_asynchronous(rt_design_of(device));
     double up_bytes = hidden * (tiling.tile_rows * narrow + tile_columns * rt_dtypes[dtype].bytes);
     double down_bytes = inter * (tiling.tile_rows * narrow + tile_columns * rt_dtypes[dtype].bytes);
+    if (tiling.cutlass && !tiling.fused_kernels && server == RT_SERVER_VLLM && dtype == RT_FP8)
+        tiling.wait_us =
+            rt_cycles_us(device, STEP_CYCLES * (tiling.waves * hidden + ceil(down_blocks / sms) * inter));
     tiling.fused.compute_us = fmax(rt_blocks_us(&rates, tiling.blocks, tile * hidden),
                                    tiling.waves * expert_stream_us(device, streams, up_bytes)) +
                               fmax(rt_blocks_us(&rates, down_blocks, tile * inter),
                                    ceil(down_blocks / sms) * expert_stream_us(device, streams, down_bytes));
+    tiling.fused.compute_us = fmax(tiling.fused.compute_us, tiling.wait_us);
     /* A row: hidden in, gate and up out and in, their product out and in, hidden out and in again. Triton's
      * kernels keep room for the rows of all tokens, those of other GPUs' experts too, and fill it with zeros.
      */
@@ -580,9 +585,6 @@ void rt_tiling_experts(enum rt_dtype dtype, const int64_t *dim, enum rt_server_p
     tiling.gathered = 1 + (tiling.cutlass ? fmax(0, all_rows - routing->rows) * row / bytes : 0);
     tiling.fused.start_us =
         rt_cycles_us(device, (tiling.fused_kernels ? FUSED_LAUNCHES : LAUNCHES) * EXPERTS_LAUNCH_CYCLES);
-    if (tiling.cutlass && !tiling.fused_kernels && server == RT_SERVER_VLLM && dtype == RT_FP8)
-        tiling.fused.blocks_us =
-            rt_cycles_us(device, STEP_CYCLES * (tiling.waves * hidden + ceil(down_blocks / sms) * inter));
     /* Weights come again in the next run, rows in the next kernel. */
     double array = row_bytes / row * wide * fmax(hidden, wide_inter);
     rt_tiling_add_memory(device, weights, weights + row_bytes / 2, &tiling.fused);

@@ -156,6 +156,7 @@ struct rt_experts_tiling {
     double blocks, waves; /* of the first of them: gate and up */
     double padding;       /* rows of whole tiles over rows */
     double weight_share;  /* of the traffic */
+    double wait_us;       /* of tiles beside their products, which hide behind it; 0: none */
     double gathered;      /* traffic with the intermediate rows of all tokens over traffic */
     bool ungated;         /* two products, not three */
     bool cutlass;         /* grouped products of CUTLASS instead of Triton's */

@@ -273,9 +273,10 @@ static void test_experts_of_servers(void)
     rt_tiling_experts(RT_BF16, dim, RT_SERVER_VLLM, &b200, &fused);
     CU_ASSERT_TRUE(fused.cutlass && fused.fused_kernels);
     RT_ASSERT_NEAR(fused.fused.start_us, 4 * 6000 / 1980.0, 1e-9);
-    CU_ASSERT_TRUE(fused.fused.blocks_us == 0 && cutlass.fused.blocks_us == 0);
+    CU_ASSERT_TRUE(fused.wait_us == 0 && cutlass.wait_us == 0);
     rt_tiling_experts(RT_FP8, dim, RT_SERVER_VLLM, &h100, &cutlass); /* 8 x 12 blocks, then 8 x 16 */
-    RT_ASSERT_NEAR(cutlass.fused.blocks_us, 50 * (2048 + 768) / 1980.0, 1e-9);
+    RT_ASSERT_NEAR(cutlass.wait_us, 36 * (2048 + 768) / 1980.0, 1e-9);
+    CU_ASSERT_EQUAL(cutlass.fused.compute_us, cutlass.wait_us);
     rt_tiling_experts(RT_INT4, dim, RT_SERVER_VLLM, &b200, &fused); /* Marlin */
     CU_ASSERT_FALSE(fused.fused_kernels);
     RT_ASSERT_OK(rt_device_find("RTX PRO 6000", &b200)); /* of Blackwell, too, without tensor memory */
