@@ -310,9 +310,11 @@ static void copy_turned(struct rt_onnx_lowering *l, bool together)
     l->graph->nodes[l->result].fusable = true;
 }
 
-/* Libraries read either operand of a product by rows or by columns. */
+/* Libraries read either operand of a product by rows or by columns; of views by heads it takes copies. */
 static bool is_turned_for_product(const struct rt_onnx_lowering *l, const int64_t *order, int rank)
 {
+    if (l->made[rt_onnx_lower_in(l, 0)].view != RT_ONNX_PLAIN)
+        return false;
     for (int d = 0; d < rank - 2; d++)
         if (order[d] != d)
             return false;
