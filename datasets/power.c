@@ -48,7 +48,8 @@ static double matrix_clock_mhz(const struct rt_device *device, enum rt_dtype dty
 static double product_picojoules(double node_nm)
 {
     const double measured_at_5 = 1.35, measured_at_8 = 1.6;
-    bool at_8 = node_nm >= 8 && node_nm<12, at_5 = node_nm> 0 && node_nm < 6;
+    bool at_5 = node_nm > 0 && node_nm < 6;
+    bool at_8 = node_nm >= 8 && node_nm < 12;
     return flop_picojoules(node_nm) * (at_8 ? measured_at_8 : at_5 ? measured_at_5 : 1);
 }
 
