@@ -163,8 +163,9 @@ vllm|--nnodes 2 --node-rank $RANK --master-addr $HEAD
 sglang|--nnodes 2 --node-rank $RANK --dist-init-addr $HEAD:20000
 tensorrt-llm|srun -N 2 --ntasks 16 --ntasks-per-node 8 --mpi=pmix trtllm-llmapi-launch trtllm-serve
 END
-holds "groups of attention by hosts" '--data-parallel-size-local 2 --data-parallel-address $HEAD' \
-    <(hosts --isl 1024 --osl 4096 --users 512 --tpot 100 --ttft 2000 --json)
+hosts --isl 1024 --osl 4096 --users 512 --tpot 100 --ttft 2000 --json >groups.json
+groups=$(sed -n 's/.*--data-parallel-size \([0-9]*\) .*/\1/p' groups.json | head -n 1)
+holds "groups of attention by hosts" "--data-parallel-size-local $((${groups:-0} / 2)) --data-parallel-address \$HEAD" groups.json
 refuses "a compose file of two machines" 2 "more than one of 8" hosts --compose two.yaml
 
 # --- a rate ---
