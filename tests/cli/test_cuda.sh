@@ -53,14 +53,14 @@ is hot_retries "$(grep -c throttle_retries hot/groups.csv)" 1
 # Two boards of one name, killed once a part is saved: each goes on where it was, and none is measured twice.
 part_saved() { ls two.h5.journal/*.h5 2>/dev/null | grep -qv header; }
 while true; do # anew where it was done before it was killed
-    "$ROOFTILE" collect --backend cuda -q --ops relu --count 600 --max-time 0.05 -o two.h5 >stdout 2>&1 &
+    "$ROOFTILE" collect --backend cuda -q --ops relu --count 600 --max-time 0.05 --repeat-every 0s -o two.h5 >stdout 2>&1 &
     collector=$!
     wait_until $collector part_saved
     kill -KILL $collector 2>/dev/null
     { wait $collector; } 2>/dev/null || break
     rm two.h5
 done
-succeeds two_gpus_go_on collect --ops relu --count 600 --max-time 0.05 -o two.h5
+succeeds two_gpus_go_on collect --ops relu --count 600 --max-time 0.05 --repeat-every 0s -o two.h5
 succeeds two_export "$ROOFTILE" dataset export --output two two.h5
 is two_samples "$(grep -c ^relu two/samples.csv)" 1200
 is two_measured_once "$(awk -F, '/gpu_uuid/ { of[$1] = $3 } FNR < NR && /^relu/ { n[of[$6]]++ } END { for (u in n) print n[u] }' \
