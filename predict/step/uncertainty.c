@@ -12,8 +12,8 @@ static const double SUM_HALF = 0.08;
 
 /* The same of what kernels wait for the host: those of public runs (host.c) lie 0.33 around their mean in ln,
  * one standard deviation of seven, so 0.6 to 0.7. A host that was measured is known to 0.2, which is not
- * counted. The default is the fastest of them: the slowest that runs one GPU (the TITAN RTX's, by the models
- * that it holds up) takes so many us an operator. */
+ * counted. The default is the fastest of them: the slowest that runs one GPU takes so many us an operator:
+ * the TITAN RTX's, by all models that it holds up (hosts.def has it by every second one, 38). */
 static const double HOST_HALF = 0.7, SLOWEST_US = 49;
 
 /* Of the whole step: of what it waits, or of what it would wait for a slower host. */

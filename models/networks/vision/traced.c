@@ -437,8 +437,8 @@ static struct value elements_together(struct reader *r)
         from = &x[i];
     struct value y = of_matrix(x, 0, elements, from->cols);
     y.constant = from->constant;
-    bool joins =
-        false; /* compiled, a pointwise value is written where it is put (torch/_inductor/lowering.py: cat) */
+    /* Compiled, a pointwise value is written where it is put (torch/_inductor/lowering.py: cat). */
+    bool joins = false;
     for (size_t i = 0; i < r->operands && !joins; i++) {
         joins = is_compiled(r) && x[i].node != RT_NO_INPUT && r->graph->nodes[x[i].node].fusable;
         from = joins ? &x[i] : from;
@@ -616,11 +616,11 @@ static void words(struct reader *r)
 static void repeated(struct reader *r, int64_t repeat)
 {
     size_t from = r->count;
-    for (const char *at = r->at; is_compiled(r) && repeat > 0; repeat--) {
-        r->at = at + strlen("( ");
-        words(r);
-    }
-    if (repeat == 0) {
+    if (is_compiled(r)) {
+        for (const char *at = r->at; repeat > 0; repeat--) {
+            r->at = at + strlen("( ");
+            words(r);
+        }
         r->at += *r->at == ')';
         return;
     }

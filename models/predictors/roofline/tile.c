@@ -441,8 +441,9 @@ static void set_compute(const struct rt_tiled_call *launch, const struct rt_rate
         compute_us[2] = tiled_us(launch, rates, 128, 64);
         compute_us[3] = tiled_us(launch, rates, 64, 64);
         compute_us[4] = launch->tiling.time_us;
+        double least_us = largest_tile_us(launch, rates), waits_us = pages_us(launch);
         for (int i = 0; i < RT_COMPUTE_TIMES; i++)
-            compute_us[i] = fmax(compute_us[i], largest_tile_us(launch, rates)) + pages_us(launch);
+            compute_us[i] = fmax(compute_us[i], least_us) + waits_us;
     } else if (launch->rows == 0) {
         compute_us[0] = fmax(compute_us[0], launch->experts.wait_us);
         compute_us[1] = launch->compute_us; /* of the tiling */

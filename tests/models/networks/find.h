@@ -13,6 +13,15 @@ static inline const struct rt_node *find_node(const struct rt_graph *graph, cons
     return NULL;
 }
 
+/* Nodes whose names begin so. */
+static inline int count_nodes(const struct rt_graph *graph, const char *begins)
+{
+    int count = 0;
+    for (size_t n = 0; n < graph->node_count; n++)
+        count += strncmp(graph->nodes[n].name, begins, strlen(begins)) == 0;
+    return count;
+}
+
 /* The i-th kernel of a phase of a node, NULL where there is none. */
 static inline const struct rt_graph_kernel *find_kernel(const struct rt_graph *graph, const char *name,
                                                         enum rt_phase phase, size_t i)

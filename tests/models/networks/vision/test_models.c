@@ -329,14 +329,6 @@ static void test_windows(void)
     rt_graph_release(&graph);
 }
 
-static int count_nodes(const struct rt_graph *graph, const char *begins)
-{
-    int count = 0;
-    for (size_t n = 0; n < graph->node_count; n++)
-        count += strncmp(graph->nodes[n].name, begins, strlen(begins)) == 0;
-    return count;
-}
-
 /* Compiled: chains go on where a network's layers repeat, two casts of a value are one, which its norm
  * writes, and what is put together is written there. */
 static void test_compiled_chains(void)
